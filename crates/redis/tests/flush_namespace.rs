@@ -277,20 +277,6 @@ async fn a_pass_during_a_migration_is_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_on_a_cluster_node_opened_as_a_single_server_are_flushed() {
-    let cluster = Cluster::start(3, 0);
-    let store = trial(&cluster.nodes()[0].url(), "a");
-    for number in 0..50 {
-        // The node rejects two of three keys, which are in slots of other nodes.
-        let _ = check(&store, &policy("1/h"), format!("{number}").as_bytes()).await;
-    }
-    let all = cluster.keys("a:").len();
-    assert!(all > 1, "{all}");
-    assert_eq!(store.flush_namespace().await, Ok(all.try_into().unwrap()));
-    assert_eq!(cluster.keys(""), Vec::<String>::new());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_behind_sentinels_is_flushed_on_the_new_primary() {
     let sentinel = Sentinel::start();
     let store = trial(&sentinel.url(), "a");

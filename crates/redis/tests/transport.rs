@@ -107,13 +107,13 @@ async fn a_server_that_starts_after_the_store_is_connected() {
 async fn a_closed_connection_is_replaced_before_the_next_request() {
     let (server, store) = start();
     let policy = policy("1000/h");
-    for _ in 0..20 {
+    for round in 1..=3 {
         check(&store, &policy, b"k").await.unwrap();
         server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // Both connections.
+        wait_until("a reconnection", async || store.stats().reconnects >= 2 * round).await;
     }
-    let stats = store.stats();
-    assert!(stats.errors.is_empty() && stats.reconnects >= 20, "{stats:?}");
+    assert!(store.stats().errors.is_empty(), "{:?}", store.stats());
 }
 
 #[tokio::test]
@@ -243,14 +243,16 @@ async fn a_request_dropped_before_it_was_sent_is_not_charged() {
     let left = spawn_check(&store, "left");
     tokio::time::sleep(Duration::from_millis(20)).await;
     left.abort();
-    // A sent request is charged even if its future is dropped.
-    let count = sent.len();
+    // The charge of a request that was sent is taken back.
     sent.iter().for_each(tokio::task::JoinHandle::abort);
     tokio::time::sleep(Duration::from_millis(20)).await;
     server.resume();
     let policy = policy("1000/h");
     assert_eq!(remaining(&store, &policy, b"left").await, 1_000);
-    assert_eq!(remaining(&store, &policy, b"sent").await, 1_000 - u64::try_from(count).unwrap());
+    wait_until("the compensation", async || {
+        remaining(&store, &policy, b"sent").await == 1_000 && store.stats().reconciled == 2
+    })
+    .await;
     assert_eq!(store.stats().abandoned, 1);
 }
 

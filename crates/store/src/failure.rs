@@ -123,8 +123,8 @@ failure_kinds! {
          Valkey 7.2 or later, with EVALSHA and SCRIPT LOAD";
     /// The keys of a call are in different slots.
     CrossSlot "cross_slot":
-        "the keys of a call are in different slots of the cluster: this is a bug in Tollgate, \
-         please report it";
+        "the keys of a call are in different slots: a proxy distributes the keys over servers or \
+         over a cluster; set the option hash_tags, or use redis+cluster:// without the proxy";
     /// A key was written by a newer version.
     Schema "schema":
         "a newer version of Tollgate wrote the key, which is left unchanged: update this version";
@@ -141,6 +141,9 @@ failure_kinds! {
     /// The server is not of the kind that the URL names.
     WrongTopology "wrong_topology":
         "the server is not of the kind that the URL names";
+    /// The server is too old, or another product.
+    UnsupportedServer "unsupported_server":
+        "the server is not supported: use Redis 7.0, Valkey 7.2 or later";
     /// The namespace is divided into another number of partitions.
     PartitionMismatch "groups":
         "the namespace is divided into another number of groups: set the option groups to the \

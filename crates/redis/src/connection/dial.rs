@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tollgate_store::{Failure, FailureKind};
 
-use super::Connection;
 use super::network::Network;
 use super::tls::Tls;
+use super::{CommandChannel, Connection};
 use crate::error;
 use crate::options::RedisOptions;
 use crate::url::{Address, Login};
@@ -135,7 +135,11 @@ impl Dialer {
             closed.store(true, Ordering::Release);
             on_close();
         });
-        Ok(Connection { connection, is_closed, driver: driver.abort_handle() })
+        Ok(Connection {
+            channel: CommandChannel(connection),
+            is_closed,
+            driver: driver.abort_handle(),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection to a server.
 
 mod dial;
+mod handshake;
 mod network;
 mod tls;
 
@@ -12,6 +13,7 @@ use tokio::task::AbortHandle;
 use tollgate_store::{Failure, FailureKind};
 
 pub(crate) use dial::Dialer;
+pub(crate) use handshake::ServerKind;
 pub use network::{Network, Stream};
 
 use crate::encode::Call;
@@ -21,10 +23,14 @@ use crate::script;
 /// A connection. It closes when this is dropped, even with calls in flight.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    connection: MultiplexedConnection,
+    channel: CommandChannel,
     is_closed: Arc<AtomicBool>,
     driver: AbortHandle,
 }
+
+/// Sends commands on a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandChannel(MultiplexedConnection);
 
 /// Why a command failed.
 #[derive(Clone, Debug)]
@@ -53,7 +59,24 @@ pub(crate) struct CallOptions {
     pub(crate) loads_script: bool,
 }
 
+impl CommandChannel {
+    /// Sends a command.
+    pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, CommandError> {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word.as_ref());
+        }
+        let mut connection = self.0.clone();
+        into_result(connection.send_packed_command(&command).await)
+    }
+}
+
 impl Connection {
+    /// Returns a channel for commands.
+    pub(crate) fn commands(&self) -> CommandChannel {
+        self.channel.clone()
+    }
+
     /// Returns whether the connection is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
@@ -61,16 +84,11 @@ impl Connection {
 
     /// Sends a command.
     pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, CommandError> {
-        let mut command = Cmd::new();
-        for word in words {
-            command.arg(word.as_ref());
-        }
-        let mut connection = self.connection.clone();
-        into_result(connection.send_packed_command(&command).await)
+        self.channel.command(words).await
     }
 
     /// Loads the script.
-    pub(crate) async fn load_script(&self) -> Result<(), CommandError> {
+    async fn load_script(&self) -> Result<(), CommandError> {
         self.command(&["SCRIPT", "LOAD", script::TEXT]).await.map(drop)
     }
 
@@ -80,7 +98,7 @@ impl Connection {
         call: &Call,
         options: CallOptions,
     ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
-        let mut connection = self.connection.clone();
+        let mut connection = self.channel.0.clone();
         let command = command_of(call);
         async move {
             if options == CallOptions::default() {

@@ -1,7 +1,8 @@
 //! TLS: CA bundle and client certificate.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -14,17 +15,28 @@ use tollgate_store::{Failure, FailureKind};
 use crate::options::{Pem, RedisOptions};
 
 /// The CA bundle (default: system roots) and the client certificate.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tls {
+    files: Arc<Files>,
+    /// The configuration, until a file changes.
+    cached: Mutex<Option<(Modified, Arc<ClientConfig>)>>,
+}
+
+#[derive(Debug)]
+struct Files {
     ca: Option<Pem>,
     cert: Option<Pem>,
     key: Option<Pem>,
 }
 
+/// When each file was last modified.
+type Modified = [Option<SystemTime>; 3];
+
 impl Tls {
     pub(super) fn new(options: &RedisOptions) -> Self {
         let RedisOptions { ca, cert, key, .. } = options;
-        Tls { ca: ca.clone(), cert: cert.clone(), key: key.clone() }
+        let files = Files { ca: ca.clone(), cert: cert.clone(), key: key.clone() };
+        Tls { files: Arc::new(files), cached: Mutex::default() }
     }
 
     /// Performs the handshake with a host.
@@ -35,12 +47,33 @@ impl Tls {
     ) -> Result<TlsStream<TcpStream>, Failure> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| failure("host name", "not a valid name for a certificate"))?;
-        let tls = self.clone();
-        // On a blocking thread, because it reads files.
-        let config = tokio::task::spawn_blocking(move || tls.config()).await;
-        let config = config.map_err(|error| failure("configuration", error))??;
-        let connector = TlsConnector::from(Arc::new(config));
+        let connector = TlsConnector::from(self.config().await?);
         connector.connect(name, stream).await.map_err(|error| failure("handshake", error))
+    }
+
+    async fn config(&self) -> Result<Arc<ClientConfig>, Failure> {
+        let files = Arc::clone(&self.files);
+        let cached = lock(&self.cached).clone();
+        // On a blocking thread, because it reads files.
+        let config = tokio::task::spawn_blocking(move || {
+            let modified = files.modified();
+            match cached {
+                Some((cached_at, config)) if cached_at == modified => Ok((modified, config)),
+                _ => files.config().map(|config| (modified, Arc::new(config))),
+            }
+        });
+        let config = config.await.map_err(|error| failure("configuration", error))??;
+        *lock(&self.cached) = Some(config.clone());
+        Ok(config.1)
+    }
+}
+
+impl Files {
+    fn modified(&self) -> Modified {
+        [&self.ca, &self.cert, &self.key].map(|pem| match pem {
+            Some(Pem::Path(path)) => path.metadata().and_then(|file| file.modified()).ok(),
+            Some(Pem::Bytes(_)) | None => None,
+        })
     }
 
     fn config(&self) -> Result<ClientConfig, Failure> {
@@ -75,6 +108,10 @@ impl Tls {
         }
         Ok(roots)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn certificates(option: &str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Failure> {

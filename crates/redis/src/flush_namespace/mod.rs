@@ -132,16 +132,12 @@ impl RedisStore {
             Err(error) => return Err(Failure::new(FailureKind::Rejected, error.to_string())),
             Ok(()) => {}
         }
-        let nodes: Vec<Address> =
-            self.routes().nodes().iter().map(|node| node.address().clone()).collect();
+        let nodes = self.routes().nodes();
         if self.context().keyspace.is_partitioned() {
-            return topology::fetch_slots(self.context(), &nodes).await;
+            return topology::query_slots(&nodes).await;
         }
-        nodes
-            .into_iter()
-            .next()
-            .map(SlotMap::single)
-            .ok_or_else(|| Failure::new(FailureKind::Unreachable, "the primary is unknown"))
+        let primary = nodes.first().map(|node| SlotMap::single(node.address().clone()));
+        primary.ok_or_else(|| Failure::new(FailureKind::Unreachable, "the primary is unknown"))
     }
 
     /// Returns the nodes to which slots of the namespace are being migrated.

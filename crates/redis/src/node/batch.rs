@@ -3,6 +3,7 @@
 use redis::Value;
 use tollgate_store::{ManualClock, StoreError};
 
+use super::pool::Pool;
 use crate::context::StoreContext;
 use crate::decode;
 use crate::encode::{self, Call, InjectedTime};
@@ -43,24 +44,29 @@ impl Batch {
     }
 
     /// Decodes the reply to the call, and responds to every caller.
-    pub(super) fn respond(self, reply: Value, context: &StoreContext) {
+    pub(super) fn respond(self, reply: Value, pool: &Pool) {
         let decoded = match decode::decode(&self.requests, &self.call, reply) {
             Ok(decoded) => decoded,
-            Err(error) => return self.fail(&error, context),
+            Err(error) => return self.fail(&error, pool),
         };
+        let context = &pool.context;
         context.counters.record_reply(decoded.corrupt, decoded.anomalies);
-        for (responder, outcome) in self.responders.into_iter().zip(decoded.outcomes) {
+        let callers = self.requests.iter().zip(self.responders);
+        for ((request, responder), outcome) in callers.zip(decoded.outcomes) {
             if let Err(error) = &outcome {
                 context.counters.record_error(error);
             }
-            responder.respond(outcome);
+            if let Err(late) = responder.respond(outcome) {
+                pool.reconcile(request, self.key.partition, &late);
+            }
         }
     }
 
-    pub(super) fn fail(self, error: &StoreError, context: &StoreContext) {
+    pub(super) fn fail(self, error: &StoreError, pool: &Pool) {
         for responder in self.responders {
-            context.counters.record_error(error);
-            responder.respond(Err(error.clone()));
+            pool.context.counters.record_error(error);
+            // If the caller has gone, there is nothing to take back, or it is unknown what.
+            let _ = responder.respond(Err(error.clone()));
         }
     }
 

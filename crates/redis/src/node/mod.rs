@@ -1,56 +1,57 @@
 //! A server: the connections to it, and the requests that wait for each.
 
-mod backoff;
 mod batch;
-mod connection_queue;
+mod connection_state;
+mod pool;
+mod queue;
 mod task;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
+use tollgate_store::Failure;
+
+use crate::connection::CommandChannel;
 use crate::context::StoreContext;
-use crate::keyspace::{bucket, hash};
 use crate::request::PendingRequest;
 use crate::url::Address;
-use connection_queue::ConnectionQueue;
+use pool::Pool;
 
 /// A server, and the connections to it. They close when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Node {
-    address: Address,
-    queues: Box<[Arc<ConnectionQueue>]>,
-}
+pub(crate) struct Node(Arc<Pool>);
 
 impl Node {
     /// Starts to connect in the background.
     pub(crate) fn start(address: &Address, context: &Arc<StoreContext>) -> Self {
-        let len = Arc::new(AtomicUsize::new(0));
-        let start = |index| {
-            let queue = Arc::new(ConnectionQueue::new(Arc::clone(context), Arc::clone(&len)));
-            task::start(&queue, address.clone(), index == 0);
-            queue
-        };
-        let queues = (0..context.options.connections).map(start).collect();
-        Node { queues, address: address.clone() }
+        let pool = Arc::new(Pool::new(address.clone(), Arc::clone(context)));
+        for index in 0..pool.connections.len() {
+            task::start(&pool, index);
+        }
+        Node(pool)
     }
 
     pub(crate) fn address(&self) -> &Address {
-        &self.address
+        &self.0.address
     }
 
-    /// Enqueues a request. Requests with the same first key use the same connection, so that they
-    /// are decided in order.
+    /// Enqueues a request.
     pub(crate) fn submit(&self, pending: PendingRequest) {
-        let number = match (pending.batch_key.partition, pending.request.checks.first()) {
-            (0, Some(check)) => hash(&check.key) >> 33,
-            (partition, _) => u64::from(partition),
-        };
-        self.queues[bucket(number, self.queues.len())].push(pending);
+        self.0.submit(pending);
+    }
+
+    /// Returns a channel for commands, if the server is connected.
+    pub(crate) fn commands(&self) -> Option<CommandChannel> {
+        self.0.commands()
+    }
+
+    /// Returns why the server cannot be used, after an attempt to connect has failed.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.0.failure()
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.queues.iter().for_each(|queue| queue.close());
+        self.0.close();
     }
 }

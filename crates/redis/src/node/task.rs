@@ -1,64 +1,69 @@
 //! The task that maintains a connection and sends its queue.
 //!
-//! A request that arrives while fewer than [`MAX_CALLS`] calls are in flight is sent at once. Other
-//! requests wait, and are sent together when a call is answered. So no timer delays a request, and
-//! batches grow with the load. The server executes the calls of a connection in order.
+//! A request that arrives while fewer than [`MAX_PACKETS`] packets are in flight is sent at once.
+//! Other requests wait, and are sent together when a packet is answered. So no timer delays a request,
+//! and batches grow with the load. A packet has a call for each partition, which the server executes
+//! in order.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
 use redis::{ServerError, Value};
-use tollgate_store::{Failure, FailureKind};
+use tokio::time::Instant;
+use tollgate_store::Failure;
 
-use super::backoff::Backoff;
 use super::batch::Batch;
-use super::connection_queue::ConnectionQueue;
+use super::connection_state::{ConnectionState, Step, ends_connection};
+use super::pool::{ConnectionQueue, Pool};
 use crate::connection::{CallOptions, CommandError, Connection};
-use crate::context::{Status, TopologyEvent, store_closed, wait_for};
+use crate::context::{TopologyEvent, store_closed, wait_for};
 use crate::error;
+use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
 
-/// The maximum number of calls in flight on a connection. With one call, the server is idle for a
-/// round trip between calls. With more than two, batches are smaller and latency is higher: with 64
-/// callers on two connections the median was 437 µs for one call, 386 µs for two, 405 µs for three.
-const MAX_CALLS: usize = 2;
+/// The maximum number of packets in flight on a connection. With one packet, the server is idle for a
+/// round trip between packets. With more than two, batches are smaller and latency is higher: with 64
+/// callers on two connections the median was 437 µs for one, 386 µs for two, 405 µs for three.
+const MAX_PACKETS: usize = 2;
 /// How often a call is repeated because the server's scripts were flushed.
 const MAX_SCRIPT_LOADS: u8 = 5;
+/// How often waiting requests are checked for their deadlines, and how long before its deadline a
+/// request fails that is not sent: its caller then knows that it was not charged.
+const TICK: Duration = Duration::from_millis(1);
+const MARGIN: Duration = Duration::from_millis(3);
 
-/// Starts the task. It ends when the queue is closed and all calls are answered.
-pub(super) fn start(queue: &Arc<ConnectionQueue>, address: Address, is_first: bool) {
-    let task = Task {
-        queue: Arc::clone(queue),
-        address,
-        reports_status: is_first && queue.context.topology.is_none(),
-        connection: None,
-        generation: 0,
-        attempt: None,
-        backoff: Backoff::default(),
-        repeats: VecDeque::new(),
-        in_flight: FuturesOrdered::new(),
-    };
-    tokio::spawn(task.run());
+/// Starts the task. It ends when the queue is closed and all calls are answered. If it panics, which
+/// is a bug, it starts again with a new connection.
+pub(super) fn start(pool: &Arc<Pool>, index: usize) {
+    let pool = Arc::clone(pool);
+    tokio::spawn(async move {
+        while AssertUnwindSafe(Task::new(&pool, index).run()).catch_unwind().await.is_err() {
+            pool.set_lost(index);
+        }
+    });
 }
 
 struct Task {
-    queue: Arc<ConnectionQueue>,
-    address: Address,
-    /// Whether this connection determines the status of the store.
-    reports_status: bool,
+    pool: Arc<Pool>,
+    index: usize,
+    state: ConnectionState,
     connection: Option<Connection>,
     /// The number of connections made so far.
     generation: u64,
     attempt: Option<BoxFuture<'static, Result<Connection, Failure>>>,
-    backoff: Backoff,
     /// Calls that were not executed, to be sent again before all others.
     repeats: VecDeque<Batch>,
     in_flight: FuturesOrdered<BoxFuture<'static, CallResult>>,
+    /// The number of packets of which a call is in flight.
+    packets: usize,
+    /// A moving average of the round trips.
+    round_trip: Duration,
 }
 
 /// The result of a call.
@@ -67,151 +72,197 @@ struct CallResult {
     result: Result<Value, CommandError>,
     /// The generation of the connection.
     generation: u64,
+    sent: Instant,
+    ends_packet: bool,
 }
 
 impl Task {
+    fn new(pool: &Arc<Pool>, index: usize) -> Self {
+        Task {
+            pool: Arc::clone(pool),
+            index,
+            state: ConnectionState::new(Instant::now()),
+            connection: None,
+            generation: 0,
+            attempt: None,
+            repeats: VecDeque::new(),
+            in_flight: FuturesOrdered::new(),
+            packets: 0,
+            round_trip: Duration::ZERO,
+        }
+    }
+
+    fn queue(&self) -> &ConnectionQueue {
+        &self.pool.connections[self.index]
+    }
+
     async fn run(mut self) {
         loop {
-            if self.queue.is_closed() && self.in_flight.is_empty() {
+            if self.queue().is_closed() && self.in_flight.is_empty() {
                 self.fail_repeats(&store_closed());
                 return;
             }
-            self.maintain_connection();
+            let wait = self.maintain_connection();
             self.send_queue();
-            let is_blocked = !self.queue.is_empty();
+            let is_blocked = !self.queue().is_empty();
             if is_blocked {
-                self.queue.expire();
+                self.pool.expire(self.index, Instant::now() + MARGIN);
             }
-            let tick = self.queue.context.options.call_timeout / 4;
+            let pool = Arc::clone(&self.pool);
             tokio::select! {
                 biased;
                 Some(result) = self.in_flight.next() => self.handle_result(result),
                 attempt = wait_for(&mut self.attempt) => self.handle_attempt(attempt),
-                () = self.queue.wake.notified() => {}
-                () = tokio::time::sleep(tick), if is_blocked => {}
+                () = pool.connections[self.index].wake.notified() => {}
+                () = sleep_until(wait), if wait.is_some() => {}
+                () = tokio::time::sleep(TICK), if is_blocked => {}
             }
         }
     }
 
-    /// Detects a closed connection, and starts to make another.
-    fn maintain_connection(&mut self) {
+    /// Detects a closed connection, and starts to make another when it is time. Returns when to check
+    /// again.
+    fn maintain_connection(&mut self) -> Option<Instant> {
         if self.connection.as_ref().is_some_and(Connection::is_closed) {
             self.drop_connection();
         }
-        if self.connection.is_none() && self.attempt.is_none() && !self.queue.is_closed() {
-            let delay = self.backoff.next_delay();
-            let attempt = connect(Arc::clone(&self.queue), self.address.clone(), delay);
-            self.attempt = Some(Box::pin(attempt));
+        let may_connect = self.index == 0 || self.pool.is_up();
+        if !may_connect || self.queue().is_closed() {
+            return None;
+        }
+        match self.state.step(Instant::now()) {
+            Step::Wait(until) => until,
+            Step::Connect => {
+                let attempt = connect(Arc::clone(&self.pool), self.index);
+                self.attempt = Some(Box::pin(attempt));
+                None
+            }
         }
     }
 
     fn drop_connection(&mut self) {
         self.connection = None;
-        self.notify_connection_lost();
-    }
-
-    fn notify_connection_lost(&self) {
-        // A single server has no topology task; nothing to do.
-        let _ = self.queue.notify(TopologyEvent::ConnectionLost);
+        self.state.record_loss(Instant::now(), Jitter::random());
+        self.pool.set_lost(self.index);
     }
 
     fn handle_attempt(&mut self, attempt: Result<Connection, Failure>) {
         self.attempt = None;
-        let status = match attempt {
+        match attempt {
             Ok(connection) => {
                 if self.generation > 0 {
-                    self.queue.context.counters.lock().reconnects += 1;
+                    self.pool.context.counters.lock().reconnects += 1;
                 }
-                self.connection = Some(connection);
                 self.generation += 1;
-                self.backoff.reset();
-                self.queue.set_up();
-                Status::Up
+                self.round_trip = Duration::ZERO;
+                self.state.record_success(Instant::now());
+                self.pool.set_up(self.index, connection.commands());
+                self.connection = Some(connection);
             }
             Err(failure) => {
-                self.queue.set_down(failure.clone());
+                self.state.record_loss(Instant::now(), Jitter::random());
+                self.pool.set_down(&failure);
                 self.fail_repeats(&failure);
-                self.notify_connection_lost();
-                Status::Down(failure)
             }
-        };
-        if self.reports_status {
-            self.queue.context.status.send_replace(status);
         }
     }
 
     fn send_queue(&mut self) {
-        while self.in_flight.len() < MAX_CALLS {
-            let connection = self.connection.as_ref().filter(|connection| !connection.is_closed());
-            let Some(connection) = connection else { return };
-            let context = &self.queue.context;
-            let repeat = self.repeats.pop_front();
-            let batch = repeat.or_else(|| Batch::new(self.queue.take(), context));
-            let Some(batch) = batch else { return };
-            context.counters.record_call(batch.len());
-            let options = CallOptions {
-                sends_asking: batch.key.is_asking,
-                loads_script: batch.script_loads > 0,
-            };
-            let reply = connection.call(&batch.call, options);
-            let generation = self.generation;
-            self.in_flight.push_back(Box::pin(async move {
-                CallResult { result: reply.await, batch, generation }
-            }));
+        while self.packets < MAX_PACKETS {
+            if self.connection.as_ref().is_none_or(Connection::is_closed) {
+                return;
+            }
+            let now = Instant::now();
+            let mut batches: Vec<Batch> = self.repeats.drain(..).collect();
+            if batches.is_empty() {
+                // An idle connection takes any request, so that a slow reply is not the last.
+                let round_trip = if self.packets == 0 { Duration::ZERO } else { self.round_trip };
+                let taken = self.pool.take(self.index, now, now + round_trip);
+                let calls = taken.calls.into_iter();
+                batches.extend(calls.filter_map(|call| Batch::new(call, &self.pool.context)));
+            }
+            let Some(last) = batches.len().checked_sub(1) else { return };
+            self.packets += 1;
+            for (number, batch) in batches.into_iter().enumerate() {
+                self.send(batch, now, number == last);
+            }
         }
     }
 
+    fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
+        let Some(connection) = &self.connection else { return };
+        self.pool.context.counters.record_call(batch.len());
+        let options =
+            CallOptions { sends_asking: batch.key.is_asking, loads_script: batch.script_loads > 0 };
+        let reply = connection.call(&batch.call, options);
+        let generation = self.generation;
+        self.in_flight.push_back(Box::pin(async move {
+            CallResult { result: reply.await, batch, generation, sent, ends_packet }
+        }));
+    }
+
     fn handle_result(&mut self, result: CallResult) {
-        let CallResult { mut batch, result, generation } = result;
-        let context = &self.queue.context;
+        let CallResult { mut batch, result, generation, sent, ends_packet } = result;
+        self.packets -= usize::from(ends_packet);
+        let sample = sent.elapsed();
+        self.round_trip = if sample < self.round_trip {
+            (self.round_trip + sample) / 2
+        } else {
+            self.round_trip + (sample - self.round_trip) / 8
+        };
+        let is_current = generation == self.generation && self.connection.is_some();
         match result {
-            Ok(reply) => batch.respond(reply, context),
+            Ok(reply) => batch.respond(reply, &self.pool),
             Err(CommandError::Lost(failure)) => {
-                if generation == self.generation && self.connection.is_some() {
+                if is_current {
                     self.drop_connection();
                 }
-                batch.fail(&failure.into(), &self.queue.context);
+                batch.fail(&failure.into(), &self.pool);
             }
             Err(CommandError::Server(error))
                 if error.code() == "NOSCRIPT" && batch.script_loads < MAX_SCRIPT_LOADS =>
             {
-                context.counters.lock().noscripts += 1;
+                self.pool.context.counters.lock().noscripts += 1;
                 batch.script_loads += 1;
                 self.repeats.push_back(batch);
             }
-            Err(CommandError::Server(error)) => self.handle_rejection(batch, &error),
+            Err(CommandError::Server(error)) => {
+                if is_current && ends_connection(error::from_server(&error).kind) {
+                    self.drop_connection();
+                }
+                self.handle_rejection(batch, &error);
+            }
         }
     }
 
-    /// Handles an error of the server: redirects the requests if the topology can change, else fails
-    /// them.
+    /// Handles an error of the server: sends the requests again if another server may decide them,
+    /// else fails them.
     fn handle_rejection(&self, batch: Batch, error: &ServerError) {
-        let context = &self.queue.context;
         let failure = error::from_server(error);
-        if context.topology.is_none() {
-            return batch.fail(&failure.into(), context);
-        }
+        let is_single = self.pool.context.topology.is_none();
         let plain = BatchKey::new(batch.key.partition);
         let alone = BatchKey { is_alone: true, ..plain };
         let key = match error.code() {
+            _ if is_single && ends_connection(failure.kind) => plain,
+            _ if is_single => return batch.fail(&failure.into(), &self.pool),
             "ASK" => BatchKey { is_asking: true, ..alone },
             "TRYAGAIN" => alone,
-            "MOVED" | "READONLY" | "CLUSTERDOWN" => plain,
-            _ => {
-                // The server may have been replaced by another.
-                self.notify_connection_lost();
-                return batch.fail(&failure.into(), context);
-            }
+            "MOVED" | "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" => plain,
+            _ => return batch.fail(&failure.into(), &self.pool),
         };
         let was_alone = batch.key.is_alone;
         let (requests, redirected_too_often) = batch.into_pending(key);
-        self.queue.fail(redirected_too_often, &failure.clone().into());
+        self.pool.fail(redirected_too_often, &failure.clone().into());
         let requests = self.fail_expired(requests, &failure);
         if requests.is_empty() {
             return;
         }
-        context.counters.lock().redirections += 1;
-        let to = error.details().and_then(|details| redirection(details, &self.address));
+        if is_single {
+            // They wait for the next connection, which may be to another server.
+            return requests.into_iter().for_each(|pending| self.pool.submit(pending));
+        }
+        self.pool.context.counters.lock().redirections += 1;
+        let to = error.details().and_then(|details| redirection(details, &self.pool.address));
         let event = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
             ("ASK", Some((_, to))) => TopologyEvent::Ask { to, requests },
@@ -219,30 +270,35 @@ impl Task {
             ("TRYAGAIN", _) if !was_alone => TopologyEvent::Route(requests),
             _ => TopologyEvent::RetryLater(requests),
         };
-        if let Err(event) = self.queue.notify(event) {
-            self.queue.fail(event.into_requests(), &store_closed().into());
+        if let Err(event) = self.pool.notify(event) {
+            self.pool.fail(event.into_requests(), &store_closed().into());
         }
     }
 
-    /// Fails the requests that are older than the timeout of a call, and returns the others.
+    /// Fails the requests whose deadline has passed, and returns the others.
     fn fail_expired(
         &self,
         requests: Vec<PendingRequest>,
         failure: &Failure,
     ) -> Vec<PendingRequest> {
-        let timeout = self.queue.context.call_timeout();
-        let now = self.queue.context.clock.now();
-        let is_expired =
-            |pending: &PendingRequest| now.duration_since(pending.responder.since) > timeout;
-        let (expired, requests) = requests.into_iter().partition(is_expired);
-        self.queue.fail(expired, &failure.clone().into());
+        let now = Instant::now();
+        let (expired, requests) =
+            requests.into_iter().partition(|pending| pending.responder.deadline <= now);
+        self.pool.fail(expired, &failure.clone().into());
         requests
     }
 
     fn fail_repeats(&mut self, failure: &Failure) {
         for batch in self.repeats.drain(..) {
-            batch.fail(&failure.clone().into(), &self.queue.context);
+            batch.fail(&failure.clone().into(), &self.pool);
         }
+    }
+}
+
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -252,21 +308,15 @@ fn redirection(details: &str, speaker: &Address) -> Option<(u16, Address)> {
     Some((slot.parse().ok()?, Address::from_redirection(address.trim(), speaker)?))
 }
 
-/// Connects after a delay, and loads the script.
-async fn connect(
-    queue: Arc<ConnectionQueue>,
-    address: Address,
-    delay: Duration,
-) -> Result<Connection, Failure> {
-    tokio::time::sleep(delay).await;
-    let waker = Arc::clone(&queue);
-    let connection = queue.context.dialer.dial(&address, move || waker.wake.notify_one()).await?;
-    match connection.load_script().await {
-        Err(CommandError::Lost(failure)) => {
-            Err(Failure::new(FailureKind::Unreachable, failure.message))
-        }
-        Err(error) if error.failure().kind == FailureKind::WrongPassword => Err(error.failure()),
-        // Other errors are reported to the calls, if they still occur then.
-        _ => Ok(connection),
-    }
+/// Connects, and checks that the server can decide.
+async fn connect(pool: Arc<Pool>, index: usize) -> Result<Connection, Failure> {
+    let waker = Arc::clone(&pool);
+    let on_close = move || waker.connections[index].wake.notify_one();
+    let context = &pool.context;
+    context.counters.lock().dials += 1;
+    let connection = context.dialer.dial(&pool.address, on_close).await?;
+    connection.check_server(context.server_kind).await.map_err(|failure| {
+        Failure::new(failure.kind, format!("{}: {}", pool.address, failure.message))
+    })?;
+    Ok(connection)
 }

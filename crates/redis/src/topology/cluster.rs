@@ -1,59 +1,52 @@
-//! Discovery of the slots of a cluster.
+//! Queries about the slots of a cluster.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_store::{Failure, FailureKind};
 
-use super::discovery::first_success;
-use super::partition_check::PartitionCheck;
-use super::slot_map::SlotMap;
-use crate::context::StoreContext;
+use super::discovery::text;
+use super::slot_map::{SlotMap, parse_epochs};
+use crate::connection::CommandChannel;
+use crate::node::Node;
 use crate::url::Address;
 
-#[derive(Debug)]
-pub(crate) struct ClusterDiscovery {
-    context: Arc<StoreContext>,
-    seeds: Vec<Address>,
-    /// The nodes of the last discovery.
-    known: Mutex<Vec<Address>>,
-    partition_check: PartitionCheck,
+/// How long a node may take to answer before the next is queried as well.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Returns the slots according to the first node that answers, and that node.
+pub(super) async fn query(
+    nodes: Vec<(Address, CommandChannel)>,
+) -> Result<(Address, SlotMap), Failure> {
+    super::discovery::first_success(nodes.into_iter().enumerate().map(
+        async |(number, (node, commands))| {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            tokio::time::sleep(PATIENCE.saturating_mul(number)).await;
+            let slots = fetch_slots(&commands, &node).await?;
+            Ok((node, slots))
+        },
+    ))
+    .await
 }
 
-impl ClusterDiscovery {
-    pub(crate) fn new(context: &Arc<StoreContext>, seeds: Vec<Address>) -> Self {
-        let partition_check = PartitionCheck::new(&context.options);
-        let context = Arc::clone(context);
-        ClusterDiscovery { context, seeds, known: Mutex::default(), partition_check }
-    }
-
-    /// Queries all known nodes concurrently and uses the first answer, so that an unreachable node
-    /// causes no delay.
-    pub(super) async fn discover(&self) -> Result<SlotMap, Failure> {
-        let mut nodes = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for seed in &self.seeds {
-            if !nodes.contains(seed) {
-                nodes.push(seed.clone());
-            }
-        }
-        let slots = fetch_slots(&self.context, &nodes).await?;
-        self.partition_check.run(&self.context, &slots).await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = slots.nodes.clone();
-        Ok(slots)
-    }
+/// Returns the slots according to the first of these nodes that answers.
+pub(crate) async fn query_slots(nodes: &[Arc<Node>]) -> Result<SlotMap, Failure> {
+    let connected =
+        nodes.iter().filter_map(|node| Some((node.address().clone(), node.commands()?)));
+    query(connected.collect()).await.map(|(_, slots)| slots)
 }
 
-/// Returns the slots according to the first node that answers.
-pub(crate) async fn fetch_slots(
-    context: &StoreContext,
-    nodes: &[Address],
-) -> Result<SlotMap, Failure> {
-    first_success(nodes.iter().map(|node| fetch_slots_from(context, node))).await
-}
-
-async fn fetch_slots_from(context: &StoreContext, node: &Address) -> Result<SlotMap, Failure> {
-    let connection = context.dialer.dial(node, || ()).await?;
-    let reply = connection.command(&["CLUSTER", "SLOTS"]).await;
-    let reply = reply.map_err(|error| error.failure())?;
-    SlotMap::from_reply(&reply, node)
+/// Returns the slots according to a node.
+async fn fetch_slots(commands: &CommandChannel, node: &Address) -> Result<SlotMap, Failure> {
+    let (slots, nodes) = tokio::join!(
+        commands.command(&["CLUSTER", "SLOTS"]),
+        commands.command(&["CLUSTER", "NODES"]),
+    );
+    // Without the permission for the epochs, a second node confirms each change.
+    let epochs =
+        nodes.ok().as_ref().and_then(text).map_or_else(HashMap::new, |text| parse_epochs(&text));
+    let slots = slots.map_err(|error| error.failure())?;
+    SlotMap::from_reply(&slots, &epochs, node)
         .ok_or_else(|| Failure::new(FailureKind::ClusterDown, format!("{node} reports no slots")))
 }

@@ -40,7 +40,7 @@ impl Routes {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let is_known = matches!(*table, Table::Known(_));
         drop(table);
-        // The topology task alone replaces the table, so it has not changed since.
+        // The topology task alone replaces the table, so it has not changed since then.
         if is_final || !is_known {
             self.replace(Table::Down(failure.clone()));
         }
@@ -83,6 +83,11 @@ impl Routes {
         }
     }
 
+    /// Returns whether no node is known and discovery has not failed.
+    pub(crate) fn are_unknown(&self) -> bool {
+        matches!(*self.table.read().unwrap_or_else(PoisonError::into_inner), Table::Unknown)
+    }
+
     /// Returns the nodes, without duplicates.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +105,8 @@ impl Routes {
     pub(crate) fn fail(&self, pending: PendingRequest, failure: &Failure) {
         let error = StoreError::from(failure.clone());
         self.context.counters.record_error(&error);
-        pending.responder.respond(Err(error));
+        // If the caller has gone, nothing was charged.
+        let _ = pending.responder.respond(Err(error));
     }
 
     fn notify(&self, event: TopologyEvent) {

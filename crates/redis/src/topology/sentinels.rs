@@ -1,94 +1,87 @@
 //! Discovery of a master through Sentinel.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use redis::Value;
+use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind};
 
 use super::discovery::{first_success, text};
 use super::slot_map::SlotMap;
 use crate::connection::{Connection, Dialer};
-use crate::context::StoreContext;
 use crate::url::Address;
 
+/// The sentinels of a master.
 #[derive(Debug)]
-pub(crate) struct SentinelDiscovery {
-    context: Arc<StoreContext>,
+pub(crate) struct Sentinels {
     dialer: Dialer,
     sentinels: Vec<Address>,
     master: Box<str>,
     /// The connection to the sentinel that answered last.
-    last: Mutex<Option<(Address, Arc<Connection>)>>,
-    /// The last server that confirmed that it is a master.
-    verified: Mutex<Option<Address>>,
+    last: Mutex<Option<(Address, Connection)>>,
+    /// When a connection to each sentinel was last tried.
+    dialed: Mutex<BTreeMap<Address, Instant>>,
 }
 
-impl SentinelDiscovery {
-    pub(crate) fn new(
-        context: &Arc<StoreContext>,
-        dialer: Dialer,
-        sentinels: Vec<Address>,
-        master: Box<str>,
-    ) -> Self {
-        let context = Arc::clone(context);
-        let (last, verified) = (Mutex::default(), Mutex::default());
-        SentinelDiscovery { context, dialer, sentinels, master, last, verified }
+/// How long a sentinel may take to answer before the next is queried as well.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The minimum interval between connections to a sentinel.
+const DIAL_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Sentinels {
+    pub(crate) fn new(dialer: Dialer, sentinels: Vec<Address>, master: Box<str>) -> Self {
+        let (last, dialed) = (Mutex::default(), Mutex::default());
+        Sentinels { dialer, sentinels, master, last, dialed }
     }
 
-    /// Queries the sentinel that answered last; if that fails, all sentinels concurrently.
-    pub(super) async fn discover(&self, is_doubted: bool) -> Result<SlotMap, Failure> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// Queries the sentinel that answered last; if that fails, the others. Returns the sentinel that
+    /// answered, and the master.
+    pub(super) async fn query(&self) -> Result<(Address, SlotMap), Failure> {
+        let last = lock(&self.last).take();
         if let Some((sentinel, connection)) = last.filter(|(_, last)| !last.is_closed()) {
-            let master = self.query(sentinel, connection, is_doubted).await;
+            let master = self.query_sentinel(&sentinel, connection).await;
             if master.is_ok() {
                 return master;
             }
         }
-        first_success(self.sentinels.iter().map(|sentinel| async {
+        first_success(self.sentinels.iter().zip(0..).map(async |(sentinel, number)| {
+            tokio::time::sleep(PATIENCE * number).await;
+            self.limit_dials(sentinel).await;
             let connection = self.dialer.dial(sentinel, || ()).await?;
-            self.query(sentinel.clone(), Arc::new(connection), is_doubted).await
+            self.query_sentinel(sentinel, connection).await
         }))
         .await
     }
 
-    async fn query(
+    /// Waits until a connection to a sentinel may be tried again.
+    async fn limit_dials(&self, sentinel: &Address) {
+        let last = lock(&self.dialed).get(sentinel).copied();
+        if let Some(last) = last {
+            tokio::time::sleep_until(last + DIAL_INTERVAL).await;
+        }
+        lock(&self.dialed).insert(sentinel.clone(), Instant::now());
+    }
+
+    async fn query_sentinel(
         &self,
-        sentinel: Address,
-        connection: Arc<Connection>,
-        is_doubted: bool,
-    ) -> Result<SlotMap, Failure> {
+        sentinel: &Address,
+        connection: Connection,
+    ) -> Result<(Address, SlotMap), Failure> {
         let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.master];
         let reply = connection.command(&words).await.map_err(|error| error.failure())?;
-        let master = parse_address(&reply, &sentinel).ok_or_else(|| {
+        let master = parse_address(&reply, sentinel).ok_or_else(|| {
             let message = format!("the sentinel {sentinel} has no master {:?}", self.master);
             Failure::new(FailureKind::WrongTopology, message)
         })?;
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if is_doubted || verified.as_ref() != Some(&master) {
-            self.verify(&master).await?;
-            *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(master.clone());
-        }
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((sentinel, connection));
-        Ok(SlotMap::single(master))
+        *lock(&self.last) = Some((sentinel.clone(), connection));
+        Ok((sentinel.clone(), SlotMap::single(master)))
     }
+}
 
-    /// Checks with the server that it is a master, because a sentinel may be outdated.
-    async fn verify(&self, master: &Address) -> Result<(), Failure> {
-        let connection = self.context.dialer.dial(master, || ()).await?;
-        match connection.command(&["ROLE"]).await {
-            Ok(Value::Array(parts)) => match parts.first().and_then(text).as_deref() {
-                Some("master") | None => Ok(()),
-                Some(role) => {
-                    let message = format!("{master} is a {role}, but sentinels report a master");
-                    Err(Failure::new(FailureKind::ReadOnly, message))
-                }
-            },
-            Ok(_) => Ok(()),
-            // Without the permission, the first write reports a replica.
-            Err(error) if error.failure().kind == FailureKind::NoPermission => Ok(()),
-            Err(error) => Err(error.failure()),
-        }
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Parses `[host, port]`.

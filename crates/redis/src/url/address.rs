@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::OpenError;
 
 /// The address of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Address {
     Tcp { host: Box<str>, port: u16 },
     Unix(PathBuf),

@@ -171,8 +171,7 @@ impl Limiter {
     }
 
     /// As [`Limiter::decide_batch`], with a deadline for this call. The limiter's own deadline applies
-    /// if it is shorter. Operations that do not [decide](Operation::decides) get a longer deadline only
-    /// if the whole batch consists of them.
+    /// if it is shorter; operations that do not [decide](Operation::decides) have a longer one.
     pub async fn decide_batch_within(
         &self,
         requests: &[Request<'_>],

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
-use tollgate_redis::RedisStore;
-use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, Store, StoreError};
+use tollgate_redis::{RedisStore, Reply, TimedRequest};
+use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
 use super::histogram::LatencyHistogram;
 use super::stats::LimiterStats;
@@ -106,18 +106,30 @@ impl Remote {
         if requests.is_empty() {
             return Vec::new();
         }
-        let has_decisions = requests.iter().any(|request| request.operation.decides());
-        let own_deadline = if has_decisions { self.0.deadline } else { self.admin_deadline() };
-        let deadline = deadline.min(own_deadline);
         let start = self.0.clock.now();
-        let answers = timeout(deadline, self.0.store.decide(requests)).await;
+        let now = Instant::now();
+        let timed: Vec<_> = requests
+            .iter()
+            .map(|request| {
+                let own = self.deadline_of(request);
+                TimedRequest { request: *request, deadline: now + own.min(deadline) }
+            })
+            .collect();
+        let replies = self.0.store.decide_by(&timed).await;
         self.0.latency.record(self.0.clock.now().duration_since(start));
-        let answers = answers.unwrap_or_else(|_| {
-            requests.iter().map(|_| Err(deadline_exceeded(deadline))).collect()
-        });
-        let answers = requests.iter().zip(answers).map(|(request, answer)| match answer {
-            Err(StoreError::Unavailable(failure)) => self.fall_back(request, failure),
-            answer => answer,
+        let answers = requests.iter().zip(replies).map(|(request, reply)| match reply {
+            Reply::Answer(Err(StoreError::Unavailable(failure))) => {
+                self.fall_back(request, failure)
+            }
+            Reply::Answer(answer) => answer,
+            Reply::Late(late) => {
+                let deadline = self.deadline_of(request).min(deadline);
+                let answer = self.fall_back(request, deadline_exceeded(deadline));
+                if request.operation.decides() && answer.as_ref().is_ok_and(Answer::allowed) {
+                    late.admit();
+                }
+                answer
+            }
         });
         answers.collect()
     }
@@ -138,6 +150,11 @@ impl Remote {
         Ok(Answer { decisions })
     }
 
+    /// Returns the limiter's deadline for an operation.
+    fn deadline_of(&self, request: &Request<'_>) -> Duration {
+        if request.operation.decides() { self.0.deadline } else { self.admin_deadline() }
+    }
+
     pub(super) async fn inspect(
         &self,
         policy: &Policy,
@@ -145,7 +162,7 @@ impl Remote {
     ) -> Result<Inspection, StoreError> {
         let deadline = self.admin_deadline();
         let inspection = timeout(deadline, self.0.store.inspect(policy, key)).await;
-        let inspection = inspection.unwrap_or_else(|_| Err(deadline_exceeded(deadline)));
+        let inspection = inspection.unwrap_or_else(|_| Err(deadline_exceeded(deadline).into()));
         if let Err(StoreError::Unavailable(failure)) = &inspection {
             self.lock().record_failure(failure);
         }
@@ -162,6 +179,6 @@ impl Remote {
     }
 }
 
-fn deadline_exceeded(deadline: Duration) -> StoreError {
-    StoreError::unavailable(FailureKind::Deadline, format!("{deadline:?}"))
+fn deadline_exceeded(deadline: Duration) -> Failure {
+    Failure::new(FailureKind::Deadline, format!("{deadline:?}"))
 }

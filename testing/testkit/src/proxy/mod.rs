@@ -44,7 +44,7 @@ pub struct Proxy {
 
 #[derive(Debug)]
 struct Shared {
-    server: SocketAddr,
+    server: Mutex<SocketAddr>,
     faults: Arc<Mutex<Faults>>,
     relays: Mutex<Vec<Weak<Relay>>>,
     is_stopped: AtomicBool,
@@ -63,7 +63,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
-            server,
+            server: Mutex::new(server),
             faults: Arc::default(),
             relays: Mutex::default(),
             is_stopped: AtomicBool::new(false),
@@ -86,6 +86,12 @@ impl Proxy {
     /// The proxy's port.
     pub fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// Forwards new connections to another server, as a name that moves. Others stay open.
+    pub fn move_to(&self, server: &Server) {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+        *self.shared.server.lock().unwrap_or_else(PoisonError::into_inner) = address;
     }
 
     /// The number of requests received.
@@ -179,7 +185,8 @@ impl Shared {
 
     fn open_relay(&self, client: TcpStream) -> io::Result<Arc<Relay>> {
         self.faults().connections += 1;
-        Relay::open(client, TcpStream::connect(self.server)?, Arc::clone(&self.faults))
+        let server = *self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        Relay::open(client, TcpStream::connect(server)?, Arc::clone(&self.faults))
     }
 
     fn close_all(&self) {

@@ -1,0 +1,55 @@
+//! Compensation: what takes back a charge whose request is not admitted after all.
+
+use std::time::Duration;
+
+use tollgate_core::{Cost, Decision, Id, Micros, Operation};
+
+use crate::request::{RequestCheck, StoreRequest};
+
+/// How long a compensation may take.
+pub(crate) const COMPENSATION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Returns the requests that take back exactly what a request was charged: none if it was denied, if
+/// it charges nothing, or if it repeats an earlier one.
+pub(crate) fn compensation(
+    operation: Operation,
+    checks: &[RequestCheck],
+    decisions: &[Decision],
+) -> Vec<StoreRequest> {
+    let mut undo = Vec::new();
+    if !operation.decides() || !decisions.iter().all(|decision| decision.allowed) {
+        return undo;
+    }
+    for (check, decision) in checks.iter().zip(decisions) {
+        if decision.replayed || decision.granted == 0 {
+            continue;
+        }
+        #[expect(clippy::expect_used, reason = "the decision grants a cost of the request")]
+        let cost = Cost::new(decision.granted).expect("a granted cost is valid");
+        let mut add = |operation| {
+            let check = RequestCheck { cost, ..check.clone() };
+            undo.push(StoreRequest::new(operation, vec![check]));
+        };
+        // A reservation whose time has come is an ordinary charge.
+        if let Some(id) = decision.reservation.filter(|_| decision.delay > Micros::ZERO) {
+            add(Operation::Cancel { id });
+            continue;
+        }
+        if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
+            add(Operation::Refund { time: Some(decision.time) });
+        }
+        if let Some(lease) = lease_of(operation).filter(|_| check.policy.has_concurrent()) {
+            add(Operation::Release { lease });
+        }
+    }
+    undo
+}
+
+/// Returns the lease that an operation takes.
+pub(crate) fn lease_of(operation: Operation) -> Option<Id> {
+    match operation {
+        Operation::Check { lease } => lease,
+        Operation::Acquire { lease } => Some(lease),
+        _ => None,
+    }
+}

@@ -1,0 +1,291 @@
+//! The connections to a server, and the requests that wait for each.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tollgate_store::{Failure, FailureKind, StoreError};
+
+use super::queue::{RequestQueue, Taken};
+use crate::compensation::{COMPENSATION_TIMEOUT, compensation};
+use crate::connection::CommandChannel;
+use crate::context::{Status, StoreContext, TopologyEvent, store_closed};
+use crate::keyspace::{bucket, hash};
+use crate::request::{Outcome, PendingRequest, Response, StoreRequest};
+use crate::url::Address;
+
+/// The connections to a server. The first is the leader: while no connection is up, it alone tries to
+/// connect, so that a server that is down gets few attempts.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) context: Arc<StoreContext>,
+    pub(super) address: Address,
+    pub(super) connections: Box<[ConnectionQueue]>,
+    /// One bit for each connection that is up.
+    up: AtomicU64,
+    /// The number of requests that wait for the server.
+    len: AtomicUsize,
+    /// Why there is no connection, after an attempt has failed.
+    down: Mutex<Option<Failure>>,
+}
+
+/// The requests that wait for a connection.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionQueue {
+    /// Wakes the connection's task.
+    pub(super) wake: Notify,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    requests: RequestQueue,
+    /// Sends commands, if the connection is up.
+    commands: Option<CommandChannel>,
+    is_closed: bool,
+}
+
+impl Pool {
+    pub(super) fn new(address: Address, context: Arc<StoreContext>) -> Self {
+        let connections = (0..context.options.connections).map(|_| ConnectionQueue::default());
+        Pool {
+            context,
+            address,
+            connections: connections.collect(),
+            up: AtomicU64::new(0),
+            len: AtomicUsize::new(0),
+            down: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.up.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns a channel for commands, if a connection is up.
+    pub(super) fn commands(&self) -> Option<CommandChannel> {
+        self.connections.iter().find_map(|queue| queue.lock().commands.clone())
+    }
+
+    /// Enqueues a request, or responds at once if it cannot be sent. Requests with the same first key
+    /// use the same connection while it is up, so that they are decided in order.
+    pub(super) fn submit(&self, pending: PendingRequest) {
+        let number = match (pending.batch_key.partition, pending.request.checks.first()) {
+            (0, Some(check)) => hash(&check.key) >> 33,
+            (partition, _) => u64::from(partition),
+        };
+        let preferred = bucket(number, self.connections.len());
+        let up = self.up.load(Ordering::Acquire);
+        let index = match up {
+            0 => 0,
+            up if up & (1 << preferred) != 0 => preferred,
+            up => (0..self.connections.len()).find(|index| up & (1 << index) != 0).unwrap_or(0),
+        };
+        self.push(index, pending);
+    }
+
+    fn push(&self, index: usize, pending: PendingRequest) {
+        let queue = &self.connections[index];
+        let mut inner = queue.lock();
+        if inner.is_closed {
+            drop(inner);
+            return self.reroute(vec![pending]);
+        }
+        if inner.commands.is_none() {
+            if index > 0 {
+                // The connection was lost meanwhile.
+                drop(inner);
+                return self.push(0, pending);
+            }
+            if let Some(failure) = self.failure() {
+                drop(inner);
+                return self.fail(vec![pending], &failure.into());
+            }
+        }
+        let max = self.context.options.queue;
+        if self.len.load(Ordering::Relaxed) >= max && !pending.responder.is_compensation() {
+            drop(inner);
+            let message = format!("{max} requests wait for {}", self.address);
+            let error = StoreError::unavailable(FailureKind::Overloaded, message);
+            return self.fail(vec![pending], &error);
+        }
+        self.len.fetch_add(1, Ordering::Relaxed);
+        inner.requests.push(pending);
+        drop(inner);
+        queue.wake.notify_one();
+    }
+
+    /// Takes requests for calls that are answered at `answered_at` at the earliest, and fails those
+    /// for which that is too late.
+    pub(super) fn take(&self, index: usize, now: Instant, answered_at: Instant) -> Taken {
+        let mut inner = self.connections[index].lock();
+        let before = inner.requests.len();
+        let mut taken = inner.requests.take(self.context.options.batch, now, answered_at);
+        let removed = before - inner.requests.len();
+        drop(inner);
+        if removed > 0 {
+            self.len.fetch_sub(removed, Ordering::Relaxed);
+        }
+        if taken.abandoned > 0 {
+            self.context.counters.lock().abandoned += taken.abandoned;
+        }
+        self.fail_late(std::mem::take(&mut taken.late));
+        taken
+    }
+
+    /// Fails the waiting requests for which an answer at this time is too late.
+    pub(super) fn expire(&self, index: usize, answered_at: Instant) {
+        let late = self.connections[index].lock().requests.take_late(answered_at);
+        self.len.fetch_sub(late.len(), Ordering::Relaxed);
+        self.fail_late(late);
+    }
+
+    fn fail_late(&self, late: Vec<PendingRequest>) {
+        if late.is_empty() {
+            return;
+        }
+        let (kind, message) = if self.is_up() {
+            (
+                FailureKind::Overloaded,
+                "the server was busy with earlier requests until the deadline",
+            )
+        } else {
+            (FailureKind::Unreachable, "no connection within the deadline")
+        };
+        self.fail(late, &StoreError::unavailable(kind, format!("{}: {message}", self.address)));
+    }
+
+    /// Records that a connection is up.
+    pub(super) fn set_up(&self, index: usize, commands: CommandChannel) {
+        self.connections[index].lock().commands = Some(commands);
+        let were_up = self.up.fetch_or(1 << index, Ordering::AcqRel);
+        *self.lock_down() = None;
+        if were_up == 0 {
+            // The other connections are made now.
+            self.connections.iter().for_each(|queue| queue.wake.notify_one());
+            self.report(Status::Up);
+            // A single server has no topology task; nothing to do.
+            let _ = self.notify(TopologyEvent::Connected);
+        }
+    }
+
+    /// Records that a connection was lost; moves its requests to another that is up, if there is one.
+    pub(super) fn set_lost(&self, index: usize) {
+        let mut inner = self.connections[index].lock();
+        inner.commands = None;
+        let others = self.up.fetch_and(!(1 << index), Ordering::AcqRel) & !(1 << index);
+        let moved = if others != 0 || index > 0 { inner.requests.take_all() } else { Vec::new() };
+        drop(inner);
+        self.len.fetch_sub(moved.len(), Ordering::Relaxed);
+        moved.into_iter().for_each(|pending| self.submit(pending));
+        self.notify_connection_lost();
+    }
+
+    /// Records that an attempt to connect failed. Without another connection, all requests fail until
+    /// there is one.
+    pub(super) fn set_down(&self, failure: &Failure) {
+        self.notify_connection_lost();
+        if self.is_up() {
+            return;
+        }
+        *self.lock_down() = Some(failure.clone());
+        let error = failure.clone().into();
+        for queue in &self.connections {
+            let pending = queue.lock().requests.take_all();
+            self.len.fetch_sub(pending.len(), Ordering::Relaxed);
+            self.fail(pending, &error);
+        }
+        self.report(Status::Down(failure.clone()));
+    }
+
+    /// Returns why the server cannot be used, after an attempt to connect has failed.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.lock_down().clone()
+    }
+
+    fn lock_down(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.down.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the status of the store, if this is its only server.
+    fn report(&self, status: Status) {
+        if self.context.topology.is_none() {
+            self.context.status.send_replace(status);
+        }
+    }
+
+    fn notify_connection_lost(&self) {
+        // A single server has no topology task; nothing to do.
+        let _ = self.notify(TopologyEvent::ConnectionLost);
+    }
+
+    /// Closes the connections and routes their requests again.
+    pub(super) fn close(&self) {
+        for queue in &self.connections {
+            let mut inner = queue.lock();
+            inner.is_closed = true;
+            let pending = inner.requests.take_all();
+            drop(inner);
+            self.len.fetch_sub(pending.len(), Ordering::Relaxed);
+            self.reroute(pending);
+            queue.wake.notify_one();
+        }
+    }
+
+    pub(super) fn fail(&self, requests: Vec<PendingRequest>, error: &StoreError) {
+        for pending in requests {
+            self.context.counters.record_error(error);
+            // If the caller has gone, nothing was charged.
+            let _ = pending.responder.respond(Err(error.clone()));
+        }
+    }
+
+    /// Takes back the charge of a request whose caller did not wait for the answer, and which is
+    /// therefore not admitted. A request with an id keeps its charge, because its repeat gets the
+    /// recorded answer.
+    pub(super) fn reconcile(&self, request: &StoreRequest, partition: u16, outcome: &Outcome) {
+        let Ok(Response::Decisions(answer)) = outcome else { return };
+        if request.request_id.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        for undo in compensation(request.operation, &request.checks, &answer.decisions) {
+            self.context.counters.lock().reconciled += 1;
+            let deadline = now + COMPENSATION_TIMEOUT;
+            self.submit(PendingRequest::compensation(undo, partition, now, deadline));
+        }
+    }
+
+    /// Sends an event to the topology task. Returns it if there is none: for a single server, or
+    /// while the store is being dropped.
+    pub(super) fn notify(&self, event: TopologyEvent) -> Result<(), TopologyEvent> {
+        match &self.context.topology {
+            Some(topology) => topology.send(event).map_err(|error| error.0),
+            None => Err(event),
+        }
+    }
+
+    fn reroute(&self, requests: Vec<PendingRequest>) {
+        if requests.is_empty() {
+            return;
+        }
+        if let Err(event) = self.notify(TopologyEvent::Route(requests)) {
+            self.fail(event.into_requests(), &store_closed().into());
+        }
+    }
+}
+
+impl ConnectionQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().requests.is_empty()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,267 @@
+//! The requests that wait for a connection: a data structure without I/O.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::request::{BatchKey, PendingRequest};
+
+/// The maximum number of checks in a call, unless a single request has more.
+const MAX_CHECKS: usize = 500;
+/// The maximum estimated execution time of a call, unless a single request needs more. The server
+/// serves no other client meanwhile.
+const MAX_COST: Duration = Duration::from_millis(1);
+/// How many empty lists are kept. Batch keys change while slots move.
+const MAX_EMPTY: usize = 64;
+
+/// Requests by batch key. The keys take turns.
+#[derive(Debug, Default)]
+pub(super) struct RequestQueue {
+    by_key: HashMap<BatchKey, VecDeque<PendingRequest>>,
+    /// The keys of the lists that are not empty, in the order of their turns.
+    turns: VecDeque<BatchKey>,
+    len: usize,
+}
+
+/// Requests that were taken from a queue.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// The requests of each call, all with the same batch key.
+    pub(super) calls: Vec<Vec<PendingRequest>>,
+    /// Requests that cannot be answered before their deadline.
+    pub(super) late: Vec<PendingRequest>,
+    /// The number of requests whose caller has gone.
+    pub(super) abandoned: u64,
+}
+
+impl RequestQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn push(&mut self, pending: PendingRequest) {
+        let list = self.by_key.entry(pending.batch_key).or_default();
+        if list.is_empty() {
+            self.turns.push_back(pending.batch_key);
+        }
+        list.push_back(pending);
+        self.len += 1;
+    }
+
+    /// Takes up to `max` requests for calls that are answered at `answered_at` at the earliest.
+    pub(super) fn take(&mut self, max: usize, now: Instant, answered_at: Instant) -> Taken {
+        let mut taken = Taken::default();
+        let mut count = 0;
+        // A list that has requests left gets its next turn in the next packet.
+        for _ in 0..self.turns.len() {
+            if count == max {
+                break;
+            }
+            let Some(turn) = self.turns.pop_front() else { break };
+            let call = self.take_call(turn, max - count, (now, answered_at), &mut taken);
+            count += call.len();
+            if !call.is_empty() {
+                taken.calls.push(call);
+            }
+        }
+        taken
+    }
+
+    /// Takes the requests of a call from a list, and puts the list back into the order of turns.
+    ///
+    /// Under overload, the newest requests are served first: with a queue that is longer than the
+    /// deadlines, the oldest ones would be answered just too late, and so all.
+    fn take_call(
+        &mut self,
+        turn: BatchKey,
+        max: usize,
+        (now, answered_at): (Instant, Instant),
+        taken: &mut Taken,
+    ) -> Vec<PendingRequest> {
+        #[expect(clippy::expect_used, reason = "turns has the keys of lists only")]
+        let list = self.by_key.get_mut(&turn).expect("a turn has a list");
+        let before = list.len();
+        let max = if turn.is_alone { 1 } else { max };
+        let newest_first = list.front().is_some_and(|oldest| is_overdue(oldest, now));
+        let (mut checks, mut cost) = (0, Duration::ZERO);
+        let mut call = Vec::new();
+        while call.len() < max {
+            let next = if newest_first { list.pop_back() } else { list.pop_front() };
+            let Some(next) = next else { break };
+            if next.responder.is_closed() {
+                taken.abandoned += 1;
+                continue;
+            }
+            if next.responder.deadline < answered_at {
+                taken.late.push(next);
+                continue;
+            }
+            checks += next.request.checks.len();
+            cost += next.request.cost();
+            if !call.is_empty() && (checks > MAX_CHECKS || cost > MAX_COST) {
+                if newest_first {
+                    list.push_back(next);
+                } else {
+                    list.push_front(next);
+                }
+                break;
+            }
+            call.push(next);
+        }
+        if newest_first {
+            call.reverse();
+        }
+        self.len -= before - list.len();
+        if !list.is_empty() {
+            self.turns.push_back(turn);
+        } else if self.by_key.len() > MAX_EMPTY {
+            self.by_key.remove(&turn);
+        }
+        call
+    }
+
+    /// Takes the requests that cannot be answered at this time any more.
+    pub(super) fn take_late(&mut self, answered_at: Instant) -> Vec<PendingRequest> {
+        let mut late = Vec::new();
+        self.turns.retain(|turn| {
+            let Some(list) = self.by_key.get_mut(turn) else { return false };
+            if list.iter().any(|pending| pending.responder.deadline < answered_at) {
+                let (expired, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(list)
+                    .into_iter()
+                    .partition(|pending| pending.responder.deadline < answered_at);
+                late.extend(expired);
+                *list = kept;
+            }
+            !list.is_empty()
+        });
+        self.len -= late.len();
+        late
+    }
+
+    /// Takes all requests.
+    pub(super) fn take_all(&mut self) -> Vec<PendingRequest> {
+        let lists = self.turns.drain(..).filter_map(|turn| self.by_key.remove(&turn));
+        let all = lists.flatten().collect();
+        self.len = 0;
+        all
+    }
+}
+
+/// Returns whether a request has waited for more than half of the time that it has.
+fn is_overdue(pending: &PendingRequest, now: Instant) -> bool {
+    let budget = pending.responder.deadline.saturating_duration_since(pending.responder.since);
+    now.saturating_duration_since(pending.responder.since) > budget / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{RequestCheck, StoreRequest};
+    use tollgate_core::{Cost, Operation};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    struct Fixture {
+        start: Instant,
+        queue: RequestQueue,
+        count: u64,
+        receivers: Vec<tokio::sync::oneshot::Receiver<crate::request::Outcome>>,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let (queue, receivers) = (RequestQueue::default(), Vec::new());
+            Fixture { start: Instant::now(), queue, count: 0, receivers }
+        }
+
+        /// Adds a request that is made at a time and has 10 ms. Its number is its cost.
+        fn push(&mut self, partition: u16, limits: &str, checks: usize, at: Duration) {
+            self.count += 1;
+            let cost = Cost::new(self.count).unwrap();
+            let check = RequestCheck { policy: limits.parse().unwrap(), key: Box::new([1]), cost };
+            let request = StoreRequest::new(Operation::Peek, vec![check; checks]);
+            let since = self.start + at;
+            let (pending, receiver) =
+                PendingRequest::new(request, partition, since, since + 10 * MS);
+            self.receivers.push(receiver);
+            self.queue.push(pending);
+        }
+
+        fn take(&mut self, max: usize, at: Duration) -> Vec<Vec<u64>> {
+            let taken = self.queue.take(max, self.start + at, self.start + at);
+            taken.calls.iter().map(|call| numbers(call)).collect()
+        }
+    }
+
+    fn numbers(requests: &[PendingRequest]) -> Vec<u64> {
+        requests.iter().map(|pending| pending.request.checks[0].cost.get()).collect()
+    }
+
+    #[test]
+    fn requests_of_a_partition_share_a_call_and_partitions_take_turns() {
+        let mut fixture = Fixture::new();
+        for partition in [1, 2, 1, 1, 2, 3] {
+            fixture.push(partition, "1/s", 1, Duration::ZERO);
+        }
+        assert_eq!(fixture.take(4, MS), [vec![1, 3, 4], vec![2]]);
+        assert_eq!(fixture.take(4, MS), [vec![6], vec![5]]);
+        assert!(fixture.queue.is_empty() && fixture.take(4, MS).is_empty());
+    }
+
+    #[test]
+    fn a_call_has_a_bounded_number_of_checks_and_cost() {
+        let mut fixture = Fixture::new();
+        for checks in [300, 200, 1, 600] {
+            fixture.push(1, "1/s", checks, Duration::ZERO);
+        }
+        assert_eq!(fixture.take(64, MS).len(), 1);
+        let mut fixture = Fixture::new();
+        for _ in 0..64 {
+            fixture.push(1, "1000/s log", 1, Duration::ZERO);
+        }
+        let first = fixture.take(64, MS);
+        assert!(first[0].len() < 64, "{first:?}");
+    }
+
+    #[test]
+    fn under_overload_the_newest_requests_are_served_first() {
+        let mut fixture = Fixture::new();
+        for at in 0..8 {
+            fixture.push(1, "1/s", 1, at * MS);
+        }
+        // The oldest has waited for 4 of its 10 ms.
+        assert_eq!(fixture.take(2, 4 * MS), [vec![1, 2]]);
+        assert_eq!(fixture.take(2, 8 * MS), [vec![7, 8]]);
+        assert_eq!(fixture.take(2, 7 * MS), [vec![3, 4]]);
+    }
+
+    #[test]
+    fn late_and_abandoned_requests_are_not_sent() {
+        let mut fixture = Fixture::new();
+        for at in 0..4 {
+            fixture.push(1, "1/s", 1, at * MS);
+        }
+        fixture.receivers.pop();
+        let taken = fixture.queue.take(64, fixture.start + 3 * MS, fixture.start + 11 * MS);
+        assert_eq!(numbers(&taken.calls[0]), [2, 3]);
+        assert_eq!((numbers(&taken.late), taken.abandoned), (vec![1], 1));
+    }
+
+    #[test]
+    fn late_requests_are_taken_out() {
+        let mut fixture = Fixture::new();
+        for (partition, at) in [(1, 0), (2, 1), (1, 2)] {
+            fixture.push(partition, "1/s", 1, at * MS);
+        }
+        let late = fixture.queue.take_late(fixture.start + 12 * MS);
+        assert_eq!(numbers(&late), [1, 2]);
+        assert_eq!(fixture.queue.len(), 1);
+        assert_eq!(numbers(&fixture.queue.take_all()), [3]);
+        assert!(fixture.queue.is_empty());
+    }
+}
