@@ -4,10 +4,10 @@
 -- The operation of each number.
 local decided_by = {
   [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
-  'unblock', 'check', 'renew', 'release', 'inspect',
+  'unblock', 'check', 'renew', 'release', 'inspect', 'undo',
 }
-local RESERVE, REFUND, BLOCK, UNBLOCK = 3, 5, 8, 9
-local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true}
+local RESERVE, REFUND, BLOCK, UNBLOCK, UNDO_CHECKS = 3, 5, 8, 9, 14
+local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
 -- Finds the long rows of a slot's logs: by the index of the limit, and by its identity.
 local function find_rows(slot)
@@ -26,45 +26,60 @@ local function find_rows(slot)
   end
 end
 
--- Calls visit with each log of a key: the policy's limit, and the table and the field of its state.
-local function each_log(slot, previous, visit)
-  local function visit_log(limit, holder, name)
-    if not holder[name] or not is_log(limit) or holder[name].data then return end
+local function is_list(limit)
+  return is_log(limit) or limit.kind == 7
+end
+
+-- Calls visit with each state of a key that has a list: the policy's limit, and the table and the field
+-- of the state.
+local function each_list(slot, previous, is_wanted, visit)
+  local function visit_list(limit, holder, name)
+    if not holder[name] or not is_wanted(limit, holder[name]) then return end
     local limits = limits_of(form_of(slot.policy))
     local place = place_of(limits, limit)
     if place then visit(limits[place], holder, name, place) end
   end
   for index, limit in ipairs(previous.form and numbers_of_form(previous.form) or {}) do
-    if is_log(limit) then visit_log(limits_of(previous.form)[index], previous, index) end
+    if is_list(limit) then visit_list(limits_of(previous.form)[index], previous, index) end
   end
-  for _, detached in ipairs(previous.detached) do visit_log(detached.limit, detached, 'state') end
+  for _, detached in ipairs(previous.detached) do visit_list(detached.limit, detached, 'state') end
 end
 
--- Keeps the previous state of a slot's key if it has a long log, which its bytes do not contain.
-local function snapshot_logs(slot, key, operation, time)
-  local previous, any = {form = key.form, block = key.block, detached = {}}, false
+local function is_long_log(limit, state)
+  return is_log(limit) and not state.data
+end
+
+-- Returns the state of a slot's key, which later changes do not affect.
+local function snapshot(key)
+  local previous = {form = key.form, block = key.block, detached = {}}
   for index = 1, key.form and #numbers_of_form(key.form) or 0 do previous[index] = key[index] end
   for place, detached in ipairs(key.detached) do
     previous.detached[place] = {limit = detached.limit, state = detached.state}
   end
-  each_log(slot, previous, function(own, holder, name)
+  return previous
+end
+
+-- Keeps the previous state of a slot's key if it has a long log, which its bytes do not contain.
+local function snapshot_logs(slot, key, operation, time)
+  local previous, any = snapshot(key), false
+  each_list(slot, previous, is_long_log, function(own, holder, name)
     any = true
-    if operation == REFUND then
+    if operation == REFUND or operation == UNDO_CHECKS then
       holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, time)
     end
   end)
   slot.previous = any and previous
 end
 
--- Returns bytes of the key with a short excerpt of each long log that leads to the same decision.
-local function excerpt(slot)
+-- Returns bytes of the key with a short excerpt of each wanted list that leads to the same decision.
+local function excerpt(slot, previous, is_wanted, id)
   local max_entries = slot.policy.log_entries
-  each_log(slot, slot.previous, function(own, holder, name, place)
+  each_list(slot, previous, is_wanted, function(own, holder, name, place)
     local state = holder[name]
     local is_charged = slot.key[place] ~= state
-    holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged)
+    holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged, id)
   end)
-  return (encode(slot.previous))
+  return (encode(previous))
 end
 
 local function decide(index, at)
@@ -86,8 +101,12 @@ local function decide(index, at)
   end
   -- 0 is a refund without a time, or a block without an end.
   if operation == REFUND or operation == BLOCK then number = number > 0 and number - 1 or nil end
-  local named, fingerprint, horizon
-  if is_named then named, fingerprint, horizon, at = read('<Hc16I7', requests, at) end
+  local name
+  if is_named then
+    name = {}
+    name.place, name.fingerprint, name.horizon, name.role, name.attempt, at =
+      read('<Hc16I7BI7', requests, at)
+  end
 
   local reservation
   local function add(kind, data)
@@ -95,21 +114,23 @@ local function decide(index, at)
     reply[#reply + 1] = string.format('%d', index)
     reply[#reply + 1] = kind .. data
   end
-  if named then
-    local known = look_up(named, fingerprint, add)
+  if name then
+    local known, charged_at = look_up(name, add)
     if known then return known, at end
+    number = charged_at or number
   end
   for _, slot in ipairs(slots) do
     slot.before = bytes[slot.place] or ''
     local key = load(slot.place, find_rows(slot))
     if not key then return 's', at end
     snapshot_logs(slot, key, operation, number)
+    if name then slot.recorded = snapshot(key) end
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
-  local name, verdict = decided_by[operation], nil
-  if not operations[name] then create_operations() end
-  local decider = operations[name]
+  local verdict
+  if not operations[decided_by[operation]] then create_operations() end
+  local decider = operations[decided_by[operation]]
   if id then
     verdict = decider(slots, id, number, add)
   else
@@ -117,12 +138,15 @@ local function decide(index, at)
   end
   for place, slot in ipairs(slots) do
     if slot.previous then
-      slot.excerpt = excerpt(slot)
-      add('k', write('<B', place - 1) .. slot.excerpt)
+      add('k', write('<B', place - 1) .. excerpt(slot, slot.previous, is_long_log))
     end
   end
-  if named and verdict == 1 then
-    remember(named, fingerprint, horizon, id or '', slots, reservation)
+  if name and verdict == 1 and (name.role == WHOLE or name.role == PART or name.role == COMMIT) then
+    for _, slot in ipairs(slots) do
+      local before = slot.recorded
+      slot.recorded = before.form and excerpt(slot, before, is_list, id) or ''
+    end
+    remember(name, id or '', slots, reservation)
   end
   return verdict, at
 end

@@ -83,6 +83,18 @@ local function change_leases(slot, id, operation)
   end)
 end
 
+-- Takes back the charges of admitted checks at a time, and their lease.
+function operations.undo(slots, id, time)
+  for _, slot in ipairs(slots) do
+    change_each(slot, function(limit, state, usage)
+      local algorithm = algorithm_of(limit)
+      if limit.kind == 7 then return algorithm.release(limit, state, usage, id) end
+      return algorithm.refund(limit, state, usage, slot.cost, time)
+    end)
+  end
+  return 1
+end
+
 function operations.renew(slots, id)
   return change_leases(slots[1], id, 'renew')
 end

@@ -1,39 +1,86 @@
--- Idempotency: a repeat of a request id within the horizon gets the first answer again. The record has
--- the fingerprint of the request, and the state from which the answer was computed.
+-- Idempotency: a repeat of a request id within the horizon gets the first answer again. A record has
+-- its end, the fingerprint of the request, the attempt that wrote it, whether the request was executed,
+-- and then what the answer is computed from.
+--
+-- A request with keys in several partitions makes an attempt: it claims the id in the partition of its
+-- first check, charges the others, and then the first, which decides. Only the attempt that claimed
+-- last may do so. It takes over what earlier attempts charged, and takes back only what no later one
+-- took over.
 -- Rows: together/request-ids.rows
 
 local remembered = {}
+-- The roles of a named request.
+local WHOLE, CLAIM, PART, COMMIT, UNDO, RECALL = 0, 1, 2, 3, 4, 5
+local HEADER = '<I7c16I7B'
 
--- Looks up an id: 'r' for a repeat, whose record is added; 'u' if it was used with other arguments;
--- nil if it is new.
-local function look_up(place, fingerprint, add)
-  local record = remembered[place]
-  if record == nil then
-    record = read_command('GET', KEYS[place])
-    if not record or #record < 30 then return nil end
+local function record_of(name)
+  local text = remembered[name.place]
+  if text == nil then text = read_command('GET', KEYS[name.place]) end
+  if not text or #text < 31 then return nil end
+  local record, ends_at, executed = {text = text}, nil, nil
+  ends_at, record.fingerprint, record.attempt, executed, record.at = read(HEADER, text)
+  if now >= ends_at then return nil end
+  record.ends_at, record.executed = ends_at, executed == 1
+  record.is_same = record.fingerprint == name.fingerprint
+  return record
+end
+
+local function header(ends_at, fingerprint, attempt, executed)
+  return write(HEADER, ends_at, fingerprint, attempt, executed)
+end
+
+-- Returns a verdict if the request is not to be executed: 'r' for a repeat, whose record is added; 'u'
+-- if the id was used with other arguments; 'x' if another attempt has taken over; '0' if there is
+-- nothing to undo. Returns nil and the time of the charge for one that is to be undone.
+local function look_up(name, add)
+  local role, record = name.role, record_of(name)
+  if role == UNDO then
+    local is_own = record and record.executed and record.is_same and record.attempt == name.attempt
+    if not is_own then return '0' end
+    remembered[name.place] = false
+    add('c', record.text:sub(record.at, record.at + 6))
+    return nil, (read('<I7', record.text, record.at))
   end
-  local until_when, first, at = read('<I7c16', record)
-  if now >= until_when then return nil end
-  if first ~= fingerprint then return 'u' end
-  add('i', record:sub(at))
-  return 'r'
+  if record and record.executed then
+    if not record.is_same then return 'u' end
+    if role == PART then
+      if record.attempt > name.attempt then return 'x' end
+      local taken_over = header(record.ends_at, record.fingerprint, name.attempt, 1)
+      remembered[name.place] = taken_over .. record.text:sub(record.at)
+    end
+    add('i', record.text:sub(record.at))
+    return 'r'
+  end
+  if role == CLAIM then
+    local attempt = max(now, record and record.attempt + 1 or 0)
+    remembered[name.place] = header(min(now + name.horizon, LAST_TIME), name.fingerprint, attempt, 0)
+    add('c', write('<I7', attempt))
+  elseif role == COMMIT then
+    local is_own = record and record.is_same and record.attempt == name.attempt
+    if not is_own then return 'x' end
+  end
 end
 
 -- Records the state of an admitted request: the time, the random id, and for each slot the form of its
--- policy and the previous bytes of its key.
-local function remember(place, fingerprint, horizon, drawn, slots, reservation)
-  local until_when = min(now + horizon, LAST_TIME)
-  local parts = {write('<I7c16I7I4', until_when, fingerprint, now, #drawn), drawn}
+-- policy and bytes of its key that lead to the same answer.
+local function remember(name, drawn, slots, reservation)
+  local ends_at = min(now + name.horizon, LAST_TIME)
+  local parts = {
+    header(ends_at, name.fingerprint, name.attempt, 1), write('<I7I4', now, #drawn), drawn,
+  }
   for _, slot in ipairs(slots) do
     local form = form_of(slot.policy)
-    parts[#parts + 1] = write('<I4', #form) .. form
-    local bytes = slot.excerpt or slot.before
-    parts[#parts + 1] = write('<I4', #bytes) .. bytes
+    local bytes = slot.recorded
+    parts[#parts + 1] = write('<I4', #form) .. form .. write('<I4', #bytes) .. bytes
   end
   parts[#parts + 1] = reservation or ''
-  remembered[place] = table.concat(parts)
+  remembered[name.place] = table.concat(parts)
 end
 
 local function write_remembered(place, record)
-  call('SET', KEYS[place], record, expires, expiry((read('<I7', record))))
+  if record then
+    call('SET', KEYS[place], record, expires, expiry((read('<I7', record))))
+  else
+    call('DEL', KEYS[place])
+  end
 end

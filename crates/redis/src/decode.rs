@@ -17,7 +17,7 @@ use tollgate_store::{Answer, StoreError};
 use crate::encode::{Call, Slot};
 use crate::encoding::{self, PolicyEncoding, Unreadable};
 use crate::error;
-use crate::request::{Response, StoreRequest, in_order};
+use crate::request::{Response, Role, StoreRequest, in_order};
 
 /// A decoded reply.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ pub(crate) fn decode(
             }
             b'r' => decode_repeat(request, slots, &added),
             b'u' => Err(RequestError::RequestIdReused.into()),
+            b'x' => Ok(Response::Superseded),
             b's' => Err(error::schema()),
             _ => Err(error::protocol("verdict")),
         }
@@ -144,7 +145,15 @@ impl Execution<'_> {
     ) -> Result<Response, StoreError> {
         let mut contents: Vec<KeyContents> =
             self.slots.iter().map(|slot| std::mem::take(&mut keys[slot.key_index])).collect();
-        let response = self.decide(&mut contents, anomalies);
+        let response = match self.request.name.as_ref().map(|name| name.role) {
+            Some(Role::Undo { lease }) if admitted => self.undo(&mut contents, lease, anomalies),
+            Some(Role::Undo { .. }) => Ok(nothing()),
+            Some(Role::Claim) => {
+                self.decide(&mut contents, anomalies).and_then(|response| self.claimed(response))
+            }
+            _ => self.decide(&mut contents, anomalies),
+        };
+        let operation = self.request.executed_operation();
         let is_unreadable = contents.iter().any(|contents| contents.unreadable);
         for (slot, contents) in self.slots.iter().zip(contents) {
             keys[slot.key_index] = contents;
@@ -152,10 +161,7 @@ impl Execution<'_> {
         match response? {
             // To deny, the script need not read every key.
             _ if is_unreadable && admitted => Err(error::verification("the contents of a key")),
-            Response::Decisions(answer)
-                if self.request.operation.decides()
-                    && self.request.operation != Operation::Peek =>
-            {
+            Response::Decisions(answer) if operation.decides() && operation != Operation::Peek => {
                 if answer.allowed() == admitted {
                     Ok(Response::Decisions(answer))
                 } else {
@@ -177,18 +183,9 @@ impl Execution<'_> {
         anomalies: &mut Anomalies,
     ) -> Result<Response, StoreError> {
         let malformed = |_| error::protocol("reservation");
-        for bytes in self.added_as(b'k') {
-            let unreadable = || error::verification("the contents of a key");
-            let (index, bytes) = bytes.split_first().ok_or_else(unreadable)?;
-            let index = usize::from(*index);
-            let (Some(slot), Some(contents)) = (self.slots.get(index), contents.get_mut(index))
-            else {
-                return Err(unreadable());
-            };
-            *contents = KeyContents::parse(&slot.policy, &slot.encoding, bytes);
-        }
+        self.replace_excerpts(contents)?;
         if let ([slot], [contents]) = (self.slots, &mut *contents) {
-            let operation_id = match self.request.operation {
+            let operation_id = match self.request.executed_operation() {
                 Operation::Reserve { id, .. } | Operation::Cancel { id } => Some(id),
                 _ => None,
             };
@@ -219,10 +216,72 @@ impl Execution<'_> {
                 return Ok(Response::Inspection(inspect(&context, self.now)));
             }
         }
-        let decisions =
-            decide_slots(&self.request.operation, self.slots, contents, self.now, anomalies);
+        let decisions = decide_slots(
+            &self.request.executed_operation(),
+            self.slots,
+            contents,
+            self.now,
+            anomalies,
+        );
         Ok(Response::Decisions(into_answer(self.request, self.slots, decisions)))
     }
+
+    /// Takes back the charges and the lease of a part.
+    fn undo(
+        &self,
+        contents: &mut [KeyContents],
+        lease: Option<Id>,
+        anomalies: &mut Anomalies,
+    ) -> Result<Response, StoreError> {
+        // The logs of a refund have excerpts in the reply.
+        self.replace_excerpts(contents)?;
+        let charged_at = self.added_number().map(Timestamp::from_micros);
+        let refund = Operation::Refund {
+            time: Some(charged_at.ok_or_else(|| error::protocol("the time of a charge"))?),
+        };
+        let release = lease.map(|lease| Operation::Release { lease });
+        for operation in [Some(refund), release].into_iter().flatten() {
+            for (slot, contents) in self.slots.iter().zip(&mut *contents) {
+                let (slot, contents) = (std::slice::from_ref(slot), std::slice::from_mut(contents));
+                decide_slots(&operation, slot, contents, self.now, anomalies);
+            }
+        }
+        Ok(nothing())
+    }
+
+    /// Returns the number that the script added: of an attempt, or the time of a charge.
+    fn added_number(&self) -> Option<u64> {
+        let bytes = self.added_as(b'c').next()?;
+        encoding::number(&mut Bytes::new(bytes)).ok()
+    }
+
+    /// Adds the number of the attempt to the decisions of a claim.
+    fn claimed(&self, response: Response) -> Result<Response, StoreError> {
+        match (response, self.added_number()) {
+            (Response::Decisions(answer), Some(attempt)) => Ok(Response::Claimed(answer, attempt)),
+            _ => Err(error::protocol("the attempt of a request id")),
+        }
+    }
+
+    /// Replaces the contents of keys with long logs by the excerpts in the reply.
+    fn replace_excerpts(&self, contents: &mut [KeyContents]) -> Result<(), StoreError> {
+        for bytes in self.added_as(b'k') {
+            let unreadable = || error::verification("the contents of a key");
+            let (index, bytes) = bytes.split_first().ok_or_else(unreadable)?;
+            let index = usize::from(*index);
+            let (Some(slot), Some(contents)) = (self.slots.get(index), contents.get_mut(index))
+            else {
+                return Err(unreadable());
+            };
+            *contents = KeyContents::parse(&slot.policy, &slot.encoding, bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The response to a request without decisions.
+fn nothing() -> Response {
+    Response::Decisions(Answer { decisions: Vec::new() })
 }
 
 fn with_id(bytes: &[u8]) -> Option<(Id, &[u8])> {

@@ -8,7 +8,7 @@ use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
 use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
 use crate::keyspace::{Keyspace, Part};
-use crate::request::StoreRequest;
+use crate::request::{Role, StoreRequest};
 
 /// A call of the script.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,7 @@ pub(crate) struct Slot {
 }
 
 const INSPECT: u8 = 13;
+const UNDO: u8 = 14;
 const NAMED: u8 = 128;
 
 /// Encodes a call that decides the requests, all of one partition, in order.
@@ -183,14 +184,9 @@ impl<'a> Writer<'a> {
         self.call.slots = slots;
         for request in requests {
             let mut position = 0;
-            if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
+            if let (Some(name), Some(first)) = (&request.name, request.checks.first()) {
                 let partition = self.keyspace.partition_of(&first.key);
-                let name = match request.parent {
-                    Some(parent) if parent.is_separate => {
-                        self.keyspace.shadow_record(partition, id, parent.fingerprint)
-                    }
-                    _ => self.keyspace.request_id(partition, id),
-                };
+                let name = self.keyspace.record(partition, name);
                 position = self.related_index(vec![name]) + 1;
             }
             self.ids.push(position);
@@ -220,8 +216,13 @@ impl<'a> Writer<'a> {
     }
 
     fn put_request(&mut self, index: usize, request: &'a StoreRequest) {
-        let operation = if request.inspects { INSPECT } else { number_of(&request.operation) };
-        let named = if self.ids[index] > 0 { NAMED } else { 0 };
+        let role = request.name.as_ref().map(|name| name.role);
+        let operation = match role {
+            _ if request.inspects => INSPECT,
+            Some(Role::Undo { .. }) => UNDO,
+            _ => number_of(&request.executed_operation()),
+        };
+        let named = if request.name.is_some() { NAMED } else { 0 };
         let slots = std::mem::take(&mut self.call.slots[index]);
         #[expect(clippy::expect_used, reason = "validated: a request has at most 16 checks")]
         let count = u8::try_from(slots.len()).expect("the number of slots fits u8");
@@ -233,30 +234,16 @@ impl<'a> Writer<'a> {
             put_number(&mut self.requests, slot.cost);
         }
         let out = &mut self.requests;
-        match request.operation {
-            Operation::Reserve { id, max_wait } => {
-                put_id(out, id);
-                put_number(out, max_wait.get().min(MAX_NUMBER));
-            }
-            Operation::Check { lease: Some(id) }
-            | Operation::Acquire { lease: id }
-            | Operation::Cancel { id }
-            | Operation::Renew { lease: id }
-            | Operation::Release { lease: id } => put_id(out, id),
-            Operation::Refund { time } => {
-                put_number(out, time.map_or(0, |time| time.as_micros() + 1))
-            }
-            Operation::Block { span } => {
-                put_number(out, span.map_or(0, |span| span.get().min(MAX_NUMBER - 1) + 1));
-            }
-            _ => {}
+        match (request.executed_operation(), role) {
+            (_, Some(Role::Undo { lease })) => put_id(out, lease.unwrap_or(Id::from_u128(0))),
+            (operation, _) => put_operation(out, operation),
         }
-        if named > 0 {
+        if let Some(name) = &request.name {
             self.put_u16(self.ids[index]);
-            let fingerprint =
-                request.parent.map_or_else(|| fingerprint(request), |parent| parent.fingerprint);
-            self.requests.extend(fingerprint.to_be_bytes());
+            self.requests.extend(name.fingerprint.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MAX_NUMBER));
+            self.requests.push(name.role.number());
+            put_number(&mut self.requests, name.attempt);
         }
         self.call.slots[index] = slots;
     }
@@ -291,6 +278,26 @@ impl<'a> Writer<'a> {
         let arguments = self.arguments.iter().map(|encoding| encoding.argument().to_vec());
         self.call.args.extend(arguments);
         self.call
+    }
+}
+
+/// Appends the arguments of an operation.
+fn put_operation(out: &mut Vec<u8>, operation: Operation) {
+    match operation {
+        Operation::Reserve { id, max_wait } => {
+            put_id(out, id);
+            put_number(out, max_wait.get().min(MAX_NUMBER));
+        }
+        Operation::Check { lease: Some(id) }
+        | Operation::Acquire { lease: id }
+        | Operation::Cancel { id }
+        | Operation::Renew { lease: id }
+        | Operation::Release { lease: id } => put_id(out, id),
+        Operation::Refund { time } => put_number(out, time.map_or(0, |time| time.as_micros() + 1)),
+        Operation::Block { span } => {
+            put_number(out, span.map_or(0, |span| span.get().min(MAX_NUMBER - 1) + 1));
+        }
+        _ => {}
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Decision, Inspection, Kind, Operation, Policy, Request};
+use tollgate_core::{Cost, Decision, Id, Inspection, Kind, Operation, Policy, Request};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
+use crate::encode::fingerprint;
 use crate::error;
 
 /// A request whose keys are all in one partition.
@@ -15,19 +16,64 @@ use crate::error;
 pub(crate) struct StoreRequest {
     pub(crate) operation: Operation,
     pub(crate) checks: Vec<RequestCheck>,
-    pub(crate) request_id: Option<Box<[u8]>>,
+    /// The request id, and what the request does with it.
+    pub(crate) name: Option<RequestName>,
     /// Whether to return the state of the key, and decide nothing.
     pub(crate) inspects: bool,
-    /// Set if this is a part of a request with keys in several partitions.
-    pub(crate) parent: Option<ParentRequest>,
 }
 
-/// The identity of a request with keys in several partitions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ParentRequest {
+/// The request id of a request or of a part of one.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestName {
+    pub(crate) id: Box<[u8]>,
+    /// The fingerprint of the whole request.
     pub(crate) fingerprint: u128,
-    /// Whether the part has a record of its own, which does not represent the whole request.
-    pub(crate) is_separate: bool,
+    pub(crate) role: Role,
+    pub(crate) scope: RecordScope,
+    /// The number of the attempt, if the request has keys in several partitions.
+    pub(crate) attempt: u64,
+}
+
+/// What the record of a request id represents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordScope {
+    /// The whole request.
+    Request,
+    /// The checks that decide, in one partition.
+    Part,
+    /// The checks of shadow policies in one partition.
+    Shadows,
+}
+
+/// What a request does with its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Executes the request, unless it is a repeat.
+    Whole,
+    /// Claims the id for a new attempt, unless the request is a repeat.
+    Claim,
+    /// Charges a part for an attempt, unless an earlier attempt did.
+    Part,
+    /// Charges the part that decides, if the attempt is the last.
+    Commit,
+    /// Takes back a part and its lease, if no later attempt has taken it over.
+    Undo { lease: Option<Id> },
+    /// Returns the first answer, if the request is a repeat, or else executes it without a record.
+    Recall,
+}
+
+impl Role {
+    /// Returns the number of the role in `lua/request_ids.lua`.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Role::Whole => 0,
+            Role::Claim => 1,
+            Role::Part => 2,
+            Role::Commit => 3,
+            Role::Undo { .. } => 4,
+            Role::Recall => 5,
+        }
+    }
 }
 
 /// One check of a request.
@@ -41,12 +87,25 @@ pub(crate) struct RequestCheck {
 impl StoreRequest {
     /// A request without a request id.
     pub(crate) fn new(operation: Operation, checks: Vec<RequestCheck>) -> Self {
-        StoreRequest { operation, checks, request_id: None, inspects: false, parent: None }
+        StoreRequest { operation, checks, name: None, inspects: false }
     }
 
     /// A request for the state of a key.
     pub(crate) fn inspect(check: RequestCheck) -> Self {
         StoreRequest { inspects: true, ..StoreRequest::new(Operation::Peek, vec![check]) }
+    }
+
+    /// Returns the operation that the server executes, unless the request is a repeat.
+    pub(crate) fn executed_operation(&self) -> Operation {
+        match self.name.as_ref().map(|name| name.role) {
+            Some(Role::Claim | Role::Recall) => Operation::Peek,
+            _ => self.operation,
+        }
+    }
+
+    /// Returns whether the request changes a key.
+    pub(crate) fn may_charge(&self) -> bool {
+        !self.inspects && self.executed_operation() != Operation::Peek
     }
 
     /// Returns an estimate of the script's execution time, from measurements on an AMD EPYC server.
@@ -71,12 +130,17 @@ impl From<&Request<'_>> for StoreRequest {
             key: check.key.into(),
             cost: check.cost,
         });
+        let mut whole = StoreRequest::new(request.operation, checks.collect());
         // Peeks are not recorded for idempotency.
-        let request_id = request.request_id.filter(|_| request.operation != Operation::Peek);
-        StoreRequest {
-            request_id: request_id.map(Into::into),
-            ..StoreRequest::new(request.operation, checks.collect())
-        }
+        let id = request.request_id.filter(|_| request.operation != Operation::Peek);
+        whole.name = id.map(|id| RequestName {
+            id: id.into(),
+            fingerprint: fingerprint(&whole),
+            role: Role::Whole,
+            scope: RecordScope::Request,
+            attempt: 0,
+        });
+        whole
     }
 }
 
@@ -85,6 +149,10 @@ impl From<&Request<'_>> for StoreRequest {
 pub(crate) enum Response {
     Decisions(Answer),
     Inspection(Inspection),
+    /// The decisions of a claim, and the number of the attempt.
+    Claimed(Answer, u64),
+    /// Another attempt of the same request has taken over.
+    Superseded,
 }
 
 pub(crate) type Outcome = Result<Response, StoreError>;
@@ -92,7 +160,7 @@ pub(crate) type Outcome = Result<Response, StoreError>;
 /// An outcome, or an error if the store was dropped.
 pub(crate) type Delivery = Result<Outcome, oneshot::error::RecvError>;
 
-fn response(delivery: Delivery) -> Outcome {
+pub(crate) fn response(delivery: Delivery) -> Outcome {
     delivery.unwrap_or_else(|_| {
         Err(StoreError::unavailable(FailureKind::ConnectionLost, "the store was closed"))
     })
@@ -101,7 +169,8 @@ fn response(delivery: Delivery) -> Outcome {
 /// Returns the received decisions.
 pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
     match response(delivery)? {
-        Response::Decisions(answer) => Ok(answer),
+        Response::Decisions(answer) | Response::Claimed(answer, _) => Ok(answer),
+        Response::Superseded => Err(StoreError::unavailable(FailureKind::Superseded, "")),
         Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
     }
 }
@@ -110,7 +179,7 @@ pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
 pub(crate) fn into_inspection(delivery: Delivery) -> Result<Inspection, StoreError> {
     match response(delivery)? {
         Response::Inspection(inspection) => Ok(inspection),
-        Response::Decisions(_) => Err(error::protocol("decisions for an inspection")),
+        _ => Err(error::protocol("decisions for an inspection")),
     }
 }
 

@@ -84,10 +84,11 @@ impl Counters {
         }
     }
 
-    pub(crate) fn record_error(&self, error: &StoreError) {
+    /// Records a failed request; `may_charge` is whether it charges, if it was executed.
+    pub(crate) fn record_error(&self, error: &StoreError, may_charge: bool) {
         let Some(kind) = error.failure() else { return };
         let mut stats = self.lock();
-        stats.unknown_outcomes += u64::from(kind.is_outcome_unknown());
+        stats.unknown_outcomes += u64::from(may_charge && kind.is_outcome_unknown());
         *stats.errors.entry(kind).or_default() += 1;
     }
 }

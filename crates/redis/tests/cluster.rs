@@ -10,7 +10,7 @@ use support::{CHECK, check, decide, execute, kind, named, open, open_with, polic
 use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Store};
-use tollgate_testkit::{Cluster, Server, wait_until};
+use tollgate_testkit::{Cluster, Proxy, Server, wait_until};
 
 /// Keys with characters that hash tags and cluster slots could misinterpret.
 const UNUSUAL_KEYS: [&[u8]; 6] = [b"{x}", b"a{b}c", b"}{", b"{}", b"\0\xff", &[b'k'; 10_240]];
@@ -337,4 +337,65 @@ async fn a_hanging_primary_is_replaced_by_its_replica() {
     assert!(stats.unknown_outcomes > 0 && stats.reconnects == 0, "{stats:?}");
     // A new store does not wait for the hanging node.
     open(&cluster.url()).ready().await.unwrap();
+}
+
+/// The proxies of a cluster's nodes, which the nodes announce.
+fn proxies(cluster: &Cluster) -> Vec<Proxy> {
+    let proxies: Vec<Proxy> = cluster.nodes().iter().map(Proxy::before).collect();
+    for (node, proxy) in cluster.nodes().iter().zip(&proxies) {
+        let port = proxy.port().to_string();
+        node.command(&["CONFIG", "SET", "cluster-announce-port", &port]).expect_no_error("port");
+    }
+    proxies
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_reply_was_lost_is_charged_once_in_every_partition_under_its_id() {
+    let cluster = Cluster::start(3, 0);
+    let proxies = proxies(&cluster);
+    let nodes = || cluster.nodes()[0].command(&["CLUSTER", "SLOTS"]);
+    wait_until("the announced ports", async || {
+        let slots = format!("{:?}", nodes());
+        proxies.iter().all(|proxy| slots.contains(&proxy.port().to_string()))
+    })
+    .await;
+    let store = open(&format!("redis+cluster://{}", proxies[0].address()));
+    store.ready().await.unwrap();
+    let (ip, user) = (named("ip", "5/d fixed"), named("user", "1000/d fixed"));
+    let names = keys(20);
+    for name in &names {
+        check(&store, &user, name.as_bytes()).await.unwrap();
+    }
+    let mut admitted = 0;
+    for (number, name) in (0_u64..).zip(&names) {
+        let checks = [at(&user, name.as_bytes()), at(&ip, b"1.2.3.4")];
+        let checks = if number % 2 == 0 { checks } else { [checks[1], checks[0]] };
+        // Each node loses the reply to one of the next calls.
+        for proxy in &proxies {
+            proxy.only(&["EVALSHA"]);
+            proxy.cut_after_execution(1 + number % 3);
+        }
+        let id = format!("id:{number}");
+        let mut decided = decide(&store, CHECK, &checks, Some(id.as_bytes())).await;
+        for proxy in &proxies {
+            proxy.clear_faults();
+        }
+        while decided.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            decided = decide(&store, CHECK, &checks, Some(id.as_bytes())).await;
+        }
+        admitted += u64::from(decided.unwrap().allowed());
+    }
+    assert_eq!(admitted, 5);
+    assert_eq!(remaining(&store, &ip, b"1.2.3.4").await, 0);
+    let charged = async || {
+        let mut charged = 0;
+        for name in &names {
+            charged += 1_000 - remaining(&store, &user, name.as_bytes()).await - 1;
+        }
+        charged
+    };
+    wait_until("the compensations", async || charged().await == 5).await;
+    assert!(store.stats().errors.contains_key(&FailureKind::ConnectionLost), "{:?}", store.stats());
+    assert_eq!(store.stats().unknown_outcomes, 0, "{:?}", store.stats());
 }

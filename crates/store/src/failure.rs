@@ -135,6 +135,10 @@ failure_kinds! {
     /// The reply is invalid.
     Protocol "protocol":
         "invalid reply: a proxy changed it, or this is a bug in Tollgate";
+    /// A later attempt with the same request id is in progress.
+    Superseded "superseded":
+        "a later attempt with the same request id is in progress, so this one charged nothing: \
+         repeat the request";
     /// Keys are being migrated between nodes.
     TryAgain "try_again":
         "the cluster is migrating the keys and did not finish in time: try again";

@@ -108,6 +108,23 @@ function algorithms.concurrency()
     return state
   end
 
+  -- Returns a short state that admits like this one: the lease of an id, and one lease for all others.
+  function concurrency.excerpt(limit, state, _, _, _, id)
+    local usage = concurrency.advance(limit, state)
+    local own, rest, finish = id and find(state, usage, id), 0, 0
+    local short = {at = state.at, total = 0, count = 0, data = ''}
+    for index = usage.first + 1, state.count do
+      local held_by, cost, ends_at = lease(state.data, index)
+      if index == own then
+        short = with(short, state.at, held_by, cost, ends_at)
+      else
+        rest, finish = rest + cost, ends_at
+      end
+    end
+    if rest > 0 then short = with(short, state.at, string.rep('\0', 16), rest, finish) end
+    return short.count > 0 and short or nil
+  end
+
   -- Returns the cost of a lease, if it is held.
   function concurrency.cost_of(state, usage, id)
     local index = find(state, usage, id)

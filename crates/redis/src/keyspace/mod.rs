@@ -2,8 +2,8 @@
 //!
 //! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. Data that belongs
 //! to a key has `#` and a letter after the policy's name; no policy name contains `#`. A request id
-//! has `#i` in place of the policy, or `#s` and the request's fingerprint if only its shadow checks
-//! are recorded. The user's text is last, so it cannot be mistaken for another part or select a slot.
+//! has `#i` in place of the policy; the records of its parts have `#p`, or `#s` for shadow checks, and
+//! the request's fingerprint. The user's text is last, so it cannot be mistaken for another part or select a slot.
 //! A text of more than 256 bytes is replaced by its SHA-256 in hexadecimal, marked `h`.
 
 mod hash;
@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 use tollgate_core::Micros;
+
+use crate::request::{RecordScope, RequestName};
 
 pub(crate) use hash::{SLOTS, bucket, hash, slot};
 
@@ -77,18 +79,20 @@ impl Keyspace {
         name
     }
 
-    /// Returns the name of the record of a request id, in a partition.
-    pub(crate) fn request_id(&self, partition: u16, id: &[u8]) -> Vec<u8> {
-        let mut name = self.prefix(partition);
-        put_text(&mut name, "i", id);
-        name
+    /// Returns the name of the record of a request id, in a partition. The record of a part has the
+    /// fingerprint in its name, so that other requests with the same id have another name.
+    pub(crate) fn record(&self, partition: u16, name: &RequestName) -> Vec<u8> {
+        let letter = match name.scope {
+            RecordScope::Request => return self.named(partition, "i", &name.id),
+            RecordScope::Part => 'p',
+            RecordScope::Shadows => 's',
+        };
+        self.named(partition, &format!("{letter}{:032x}.", name.fingerprint), &name.id)
     }
 
-    /// Returns the name of the separate record of a request's shadow checks, in a partition. It
-    /// contains the fingerprint, so that other requests with the same id have another name.
-    pub(crate) fn shadow_record(&self, partition: u16, id: &[u8], fingerprint: u128) -> Vec<u8> {
+    fn named(&self, partition: u16, suffix: &str, id: &[u8]) -> Vec<u8> {
         let mut name = self.prefix(partition);
-        put_text(&mut name, &format!("s{fingerprint:032x}."), id);
+        put_text(&mut name, suffix, id);
         name
     }
 
@@ -208,6 +212,7 @@ impl Partitions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Role;
     use std::collections::HashSet;
 
     #[test]
@@ -232,6 +237,23 @@ mod tests {
         };
         assert_eq!(keys(|n| format!("user:{n}")), 64);
         assert_eq!(keys(|n| format!("10.0.{}.{}", n / 256, n % 256)), 64);
+    }
+
+    fn record_names(id: &[u8]) -> Vec<RequestName> {
+        let scopes = [
+            (RecordScope::Request, 0),
+            (RecordScope::Part, 1),
+            (RecordScope::Part, 2),
+            (RecordScope::Shadows, 1),
+        ];
+        let name = |(scope, fingerprint)| RequestName {
+            id: id.into(),
+            fingerprint,
+            scope,
+            role: Role::Whole,
+            attempt: 0,
+        };
+        scopes.map(name).into()
     }
 
     #[test]
@@ -264,9 +286,9 @@ mod tests {
                         assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
                     }
                 }
-                assert!(all.insert(keyspace.request_id(0, text)));
-                assert!(all.insert(keyspace.shadow_record(0, text, 1)));
-                assert!(all.insert(keyspace.shadow_record(0, text, 2)));
+                for name in record_names(text) {
+                    assert!(all.insert(keyspace.record(0, &name)));
+                }
             }
         }
     }
@@ -304,8 +326,7 @@ mod tests {
                     let parts = [Part::State, Part::ReservationsById, ROW];
                     let mut all: Vec<_> =
                         parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
-                    all.push(keyspace.request_id(0, text));
-                    all.push(keyspace.shadow_record(0, text, 1));
+                    all.extend(record_names(text).iter().map(|name| keyspace.record(0, name)));
                     for name in all {
                         for other in namespaces {
                             let place = usize::from(keyspace.is_partitioned());

@@ -54,7 +54,7 @@ impl Batch {
         let callers = self.requests.iter().zip(self.responders);
         for ((request, responder), outcome) in callers.zip(decoded.outcomes) {
             if let Err(error) = &outcome {
-                context.counters.record_error(error);
+                context.counters.record_error(error, request.may_charge());
             }
             if let Err(late) = responder.respond(outcome) {
                 pool.reconcile(request, self.key.partition, &late);
@@ -63,8 +63,8 @@ impl Batch {
     }
 
     pub(super) fn fail(self, error: &StoreError, pool: &Pool) {
-        for responder in self.responders {
-            pool.context.counters.record_error(error);
+        for (request, responder) in self.requests.iter().zip(self.responders) {
+            pool.context.counters.record_error(error, request.may_charge());
             // If the caller has gone, there is nothing to take back, or it is unknown what.
             let _ = responder.respond(Err(error.clone()));
         }

@@ -235,7 +235,7 @@ impl Pool {
 
     pub(super) fn fail(&self, requests: Vec<PendingRequest>, error: &StoreError) {
         for pending in requests {
-            self.context.counters.record_error(error);
+            self.context.counters.record_error(error, pending.request.may_charge());
             // If the caller has gone, nothing was charged.
             let _ = pending.responder.respond(Err(error.clone()));
         }
@@ -246,7 +246,7 @@ impl Pool {
     /// recorded answer.
     pub(super) fn reconcile(&self, request: &StoreRequest, partition: u16, outcome: &Outcome) {
         let Ok(Response::Decisions(answer)) = outcome else { return };
-        if request.request_id.is_some() {
+        if request.name.is_some() {
             return;
         }
         let now = Instant::now();

@@ -104,7 +104,7 @@ impl Routes {
 
     pub(crate) fn fail(&self, pending: PendingRequest, failure: &Failure) {
         let error = StoreError::from(failure.clone());
-        self.context.counters.record_error(&error);
+        self.context.counters.record_error(&error, pending.request.may_charge());
         // If the caller has gone, nothing was charged.
         let _ = pending.responder.respond(Err(error));
     }

@@ -6,15 +6,15 @@
 //! may be denied while another request with several partitions on one of its keys is in progress. If
 //! the process dies in between, charges remain until they recover.
 //!
-//! - A request id is recorded in the partition of the first check, which is charged last, so the
-//!   record represents the whole request. A repeat gets that partition's first answer, and the
-//!   current decisions of the others. A repeat that another partition denies by then is denied:
-//!   stricter than a single call, and still charged once.
+//! - A request with an id makes an attempt, which `attempt.rs` describes.
 //! - A denial is counted, for limits that count denials, in the partitions that deny by themselves.
 //! - Checks of shadow policies do not affect the decision, and are decided separately. If the request
 //!   has an id, they are decided after the other checks, and recorded in their own partitions if the
 //!   request was admitted, so that a repeat does not charge them again. If all checks are shadows, the
 //!   first partition represents the request.
+
+mod attempt;
+mod parts;
 
 use std::sync::Arc;
 
@@ -25,12 +25,11 @@ use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{COMPENSATION_TIMEOUT, compensation, lease_of};
 use crate::context::StoreContext;
-use crate::encode::fingerprint;
-use crate::keyspace::Keyspace;
 use crate::request::{
-    self, Delivery, Outcome, ParentRequest, PendingRequest, RequestCheck, StoreRequest,
+    self, Delivery, Outcome, PendingRequest, RecordScope, RequestName, Role, StoreRequest,
 };
 use crate::topology::Routes;
+use parts::{Part, Parts};
 
 /// A request with keys in several partitions.
 pub(crate) struct CrossSlotRequest<'a> {
@@ -62,7 +61,7 @@ impl Dispatcher {
     /// Takes back the charge of a request whose caller did not wait for the answer. A request with
     /// an id keeps its charge, because its repeat gets the recorded answer.
     pub(crate) fn reconcile(&self, request: &StoreRequest, answer: &Answer) {
-        if request.request_id.is_some() {
+        if request.name.is_some() {
             return;
         }
         for undo in compensation(request.operation, &request.checks, &answer.decisions) {
@@ -85,11 +84,14 @@ impl CrossSlotRequest<'_> {
     pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
         let request = self.request;
         let parts = Parts::new(request, &self.dispatcher.context.keyspace);
-        let has_id = request.request_id.is_some();
+        let has_id = request.name.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {
             _ if request.operation == Operation::Peek => self.peek(&parts.enforced).await?,
-            [part] => vec![into_decisions(self.send_recorded(part, false).await)?],
+            [part] => vec![into_decisions(
+                self.send_named(part, Role::Whole, RecordScope::Request, 0).await,
+            )?],
+            several if has_id => self.attempt(several, is_wanted).await?,
             several => self.peek_then_charge(several, is_wanted).await?,
         };
         let is_admitted = enforced.iter().all(|decisions| is_allowed(decisions));
@@ -110,11 +112,20 @@ impl CrossSlotRequest<'_> {
     }
 
     /// Sends a part under the request id of the whole request, if it has one.
-    fn send_recorded(&self, part: &Part, is_separate: bool) -> oneshot::Receiver<Outcome> {
-        let request = self.request;
-        let parent = Some(ParentRequest { fingerprint: fingerprint(request), is_separate });
-        let part_request = StoreRequest { checks: part.checks.clone(), parent, ..request.clone() };
-        self.send(part_request, part.partition)
+    fn send_named(
+        &self,
+        part: &Part,
+        role: Role,
+        scope: RecordScope,
+        attempt: u64,
+    ) -> oneshot::Receiver<Outcome> {
+        self.send(self.named(part, role, scope, attempt), part.partition)
+    }
+
+    fn named(&self, part: &Part, role: Role, scope: RecordScope, attempt: u64) -> StoreRequest {
+        let name = self.request.name.as_ref();
+        let name = name.map(|name| RequestName { role, scope, attempt, ..name.clone() });
+        StoreRequest { name, ..StoreRequest::new(self.request.operation, part.checks.clone()) }
     }
 
     /// Sends the shadow checks. They are recorded only if the request is admitted, as in a single
@@ -122,7 +133,7 @@ impl CrossSlotRequest<'_> {
     fn send_shadows(&self, parts: &Parts, is_recorded: bool) -> Vec<oneshot::Receiver<Outcome>> {
         let send = |part| {
             if is_recorded {
-                self.send_recorded(part, true)
+                self.send_named(part, Role::Whole, RecordScope::Shadows, 0)
             } else {
                 self.send_part(part, self.request.operation)
             }
@@ -167,12 +178,11 @@ impl CrossSlotRequest<'_> {
             return Ok(self.count_denied(parts, request.operation, peeked).await);
         }
         if !is_wanted() {
-            return Err(StoreError::unavailable(FailureKind::Deadline, "before it was charged"));
+            let message = "the deadline passed before the charge";
+            return Err(StoreError::unavailable(FailureKind::Overloaded, message));
         }
-        let charged = self.charge(parts).await;
-        let is_repeat = request.request_id.is_some()
-            && matches!(&charged[..], [Ok(home), ..] if home.iter().any(|decision| decision.replayed));
-        if all_allowed(&charged) && !is_repeat {
+        let charged = self.send_all(parts, request.operation).await;
+        if all_allowed(&charged) {
             return charged.into_iter().collect();
         }
         for (part, charged) in parts.iter().zip(&charged) {
@@ -180,38 +190,8 @@ impl CrossSlotRequest<'_> {
                 self.compensate(part, decisions);
             }
         }
-        let mut answers = Vec::with_capacity(parts.len());
-        for (charged, mut peeked) in charged.into_iter().zip(peeked) {
-            let mut charged = charged?;
-            if is_repeat {
-                charged.iter_mut().for_each(|decision| decision.replayed = true);
-                answers.push(charged);
-            } else if is_allowed(&charged) {
-                peeked.iter_mut().for_each(|decision| decision.delay = Micros::ZERO);
-                answers.push(peeked);
-            } else {
-                answers.push(charged);
-            }
-        }
-        Ok(answers)
-    }
-
-    /// Charges all partitions at once. If the request has an id, charges that of the first check
-    /// last, and only if all others admit.
-    async fn charge(&self, parts: &[Part]) -> Vec<Result<Vec<Decision>, StoreError>> {
-        let request = self.request;
-        let (true, Some((home, others))) = (request.request_id.is_some(), parts.split_first())
-        else {
-            return self.send_all(parts, request.operation).await;
-        };
-        let mut charged = self.send_all(others, request.operation).await;
-        let home = if all_allowed(&charged) {
-            into_decisions(self.send_recorded(home, false).await)
-        } else {
-            into_decisions(self.send_part(home, Operation::Peek).await)
-        };
-        charged.insert(0, home);
-        charged
+        let charged = charged.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(without_charged(charged, peeked))
     }
 
     /// Returns whether every check that denies does so only because its key holds the request's lease
@@ -280,55 +260,6 @@ impl CrossSlotRequest<'_> {
     }
 }
 
-/// The checks of a request in one partition.
-#[derive(Clone, Debug)]
-struct Part {
-    partition: u16,
-    checks: Vec<RequestCheck>,
-    /// The indices of the checks in the request.
-    indices: Vec<usize>,
-}
-
-/// The parts of a request by partition, in the order of their first check.
-#[derive(Clone, Debug, Default)]
-struct Parts {
-    /// The checks that decide; if all checks are shadows, the first part of them.
-    enforced: Vec<Part>,
-    /// The checks of shadow policies.
-    shadows: Vec<Part>,
-    /// The number of checks of the request.
-    checks: usize,
-}
-
-impl Parts {
-    fn new(request: &StoreRequest, keyspace: &Keyspace) -> Self {
-        let mut parts = Parts { checks: request.checks.len(), ..Parts::default() };
-        for (index, check) in request.checks.iter().enumerate() {
-            let partition = keyspace.partition_of(&check.key);
-            let is_shadow = check.policy.is_shadow();
-            let list = if is_shadow { &mut parts.shadows } else { &mut parts.enforced };
-            let known = list.iter().position(|part| part.partition == partition);
-            let position = known.unwrap_or_else(|| {
-                list.push(Part { partition, checks: Vec::new(), indices: Vec::new() });
-                list.len() - 1
-            });
-            list[position].checks.push(check.clone());
-            list[position].indices.push(index);
-        }
-        if parts.enforced.is_empty() {
-            parts.enforced.extend(parts.shadows.drain(..1.min(parts.shadows.len())));
-        }
-        parts
-    }
-
-    /// Combines the decisions of the enforced parts, then of the shadows, in the order of the checks.
-    fn into_answer(self, decided: Vec<Vec<Decision>>) -> Answer {
-        let parts = self.enforced.iter().chain(&self.shadows).zip(decided);
-        let by_check = parts.flat_map(|(part, decided)| part.indices.iter().copied().zip(decided));
-        request::in_order(self.checks, by_check)
-    }
-}
-
 fn is_allowed(decisions: &[Decision]) -> bool {
     decisions.iter().all(|decision| decision.allowed)
 }
@@ -339,6 +270,19 @@ fn all_allowed(answers: &[Result<Vec<Decision>, StoreError>]) -> bool {
 
 fn into_decisions(delivery: Delivery) -> Result<Vec<Decision>, StoreError> {
     request::into_answer(delivery).map(|answer| answer.decisions)
+}
+
+/// Replaces the decisions of the parts that admit, which were not charged in the end, by those of a
+/// peek.
+fn without_charged(charged: Vec<Vec<Decision>>, peeked: Vec<Vec<Decision>>) -> Vec<Vec<Decision>> {
+    let decisions = charged.into_iter().zip(peeked).map(|(charged, mut peeked)| {
+        if !is_allowed(&charged) {
+            return charged;
+        }
+        peeked.iter_mut().for_each(|decision| decision.delay = Micros::ZERO);
+        peeked
+    });
+    decisions.collect()
 }
 
 /// Peeks and inspections charge nothing, so the outcome of a lost one is known.
