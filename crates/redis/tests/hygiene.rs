@@ -300,3 +300,31 @@ async fn a_check_is_one_call_and_concurrent_checks_share_calls() {
     let decisions: usize = (callers * each).try_into().unwrap();
     assert!(calls * 4 < decisions, "{calls} calls for {decisions} decisions");
 }
+
+#[tokio::test]
+async fn the_record_of_a_request_id_does_not_grow_with_the_state_of_the_key() {
+    let (server, store) = start();
+    for limits in ["5000/h log", "5000/h log; 5000 concurrent lease 1h", "5000/h sliding by 1s"] {
+        let limits = policy(limits);
+        let mut sizes = Vec::new();
+        for number in 0..1_000_u32 {
+            let lease = Id::from_u128(u128::from(number));
+            let operation = Operation::Acquire { lease };
+            let operation = if limits.has_concurrent() { operation } else { CHECK };
+            let checks = [Check { policy: &limits, key: b"k", cost: Cost::ONE }];
+            let id = format!("{limits}:{number}");
+            let id = (number % 333 == 100).then_some(id.as_bytes());
+            decide(&store, operation, &checks, id).await.unwrap();
+            if let Some(id) = id {
+                let name = [b"tollgate:#i:", id].concat();
+                let size = server.command(&[b"STRLEN", &name[..]]).integer();
+                assert!(size > 0, "{}", name.escape_ascii());
+                sizes.push(size);
+                let again = decide(&store, operation, &checks, Some(id)).await.unwrap();
+                assert!(again.decisions[0].replayed);
+            }
+        }
+        println!("{limits}: {sizes:?}");
+        assert!(sizes.iter().all(|size| *size < 400), "{limits}: {sizes:?}");
+    }
+}

@@ -123,8 +123,8 @@ failure_kinds! {
          Valkey 7.2 or later, with EVALSHA and SCRIPT LOAD";
     /// The keys of a call are in different slots.
     CrossSlot "cross_slot":
-        "the keys of a call are in different slots: a proxy distributes the keys over servers or \
-         over a cluster; set the option hash_tags, or use redis+cluster:// without the proxy";
+        "the keys of a call are in different slots: a proxy distributes the keys over several \
+         servers; connect to a single server, or to the cluster with redis+cluster://";
     /// A key was written by a newer version.
     Schema "schema":
         "a newer version of Tollgate wrote the key, which is left unchanged: update this version";

@@ -75,6 +75,12 @@ families! {
         "Calls to the store that were redirected because a slot or a primary had moved.";
     STORE_UNKNOWN: Counter "tollgate_store_unknown_outcomes_total" []
         "Requests for which it is unknown whether the store charged them.";
+    STORE_DIALS: Counter "tollgate_store_dials_total" []
+        "Attempts to connect to a server of the store.";
+    STORE_RECONCILED: Counter "tollgate_store_reconciled_total" []
+        "Charges that were taken back because the store answered after the deadline.";
+    STORE_OVERSHOOT: Counter "tollgate_store_overshoot_total" []
+        "Requests that a policy admitted after the deadline and the store denied later.";
     KEYS: Gauge "tollgate_keys" []
         "Keys in memory, in all tables.";
     KEYS_MAX: Gauge "tollgate_keys_max" []

@@ -78,6 +78,9 @@ fn store(page: &mut Page, services: &Services) {
         (&STORE_RECONNECTS, stats.reconnects),
         (&STORE_REDIRECTIONS, stats.redirections),
         (&STORE_UNKNOWN, stats.unknown_outcomes),
+        (&STORE_DIALS, stats.dials),
+        (&STORE_RECONCILED, stats.reconciled),
+        (&STORE_OVERSHOOT, stats.overshoot),
     ] {
         page.sample(family, &[], Value::Whole(count));
     }
