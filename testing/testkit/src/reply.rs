@@ -71,8 +71,9 @@ impl Reply {
         self
     }
 
-    /// Reads one reply and appends its bytes to `raw`.
-    pub(crate) fn read(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<Self> {
+    /// Reads one reply and appends its bytes to `raw`. The error is [`io::ErrorKind::UnexpectedEof`] if
+    /// bytes are missing.
+    pub fn read(from: &mut impl BufRead, raw: &mut Vec<u8>) -> io::Result<Self> {
         let (kind, line) = read_line(from, raw)?;
         Ok(match kind {
             b'+' | b',' | b'#' | b'(' => Self::Simple(line),

@@ -1,0 +1,130 @@
+//! Links between clients and servers: latency, splitting of messages, and partitions.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::simulation::World;
+use crate::world::State;
+use crate::world::connections::End;
+
+/// The properties of a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Link {
+    latency: Duration,
+    jitter: Duration,
+    pub(crate) splits: bool,
+    is_blocked_to_client: bool,
+    is_blocked_to_server: bool,
+}
+
+impl Link {
+    /// Returns the delay of a packet.
+    pub(crate) fn delay(&self, rng: &mut Rng) -> Duration {
+        let jitter = u64::try_from(self.jitter.as_nanos()).expect("a latency fits u64");
+        let jitter = if jitter == 0 { 0 } else { rng.u64(0..=jitter) };
+        self.latency + Duration::from_nanos(jitter)
+    }
+
+    pub(crate) fn is_blocked(&self, to: End) -> bool {
+        match to {
+            End::Client => self.is_blocked_to_client,
+            End::Server => self.is_blocked_to_server,
+        }
+    }
+}
+
+/// The directions of a link that a partition blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// Nothing arrives, in either direction.
+    Both,
+    /// Requests do not arrive.
+    ToServer,
+    /// Requests are executed, but replies do not arrive.
+    ToClient,
+}
+
+/// The links between one or all clients and one or all servers. What is set applies to the links that
+/// exist; new ones have the properties that were set with [`World::links`].
+#[derive(Debug)]
+pub struct Links {
+    world: World,
+    client: Option<usize>,
+    server: Option<usize>,
+}
+
+impl Links {
+    pub(crate) fn new(world: &World, client: Option<usize>, server: Option<usize>) -> Self {
+        Links { world: world.clone(), client, server }
+    }
+
+    fn is_selected(&self, client: usize, server: usize) -> bool {
+        self.client.is_none_or(|selected| selected == client)
+            && self.server.is_none_or(|selected| selected == server)
+    }
+
+    fn change(&self, state: &mut State, change: impl Fn(&mut Link)) {
+        for (client, links) in state.links.iter_mut().enumerate() {
+            for (server, link) in links.iter_mut().enumerate() {
+                if self.is_selected(client, server) {
+                    change(link);
+                }
+            }
+        }
+        if self.client.is_none() && self.server.is_none() {
+            change(&mut state.default_link);
+        }
+    }
+
+    fn connections(&self, state: &State) -> Vec<u64> {
+        state.connections_where(|connection| self.is_selected(connection.client, connection.server))
+    }
+
+    /// Sets how long each message takes: `base` plus a random part of `jitter`. Messages do not
+    /// overtake each other. Default: no time. The clients run at whole milliseconds, so a message that
+    /// arrives between them is read at the next.
+    pub fn set_latency(&self, base: Duration, jitter: Duration) {
+        self.world.with(|state| {
+            self.change(state, |link| (link.latency, link.jitter) = (base, jitter));
+        });
+    }
+
+    /// Sets whether messages are split at random bytes, and the parts arrive separately.
+    pub fn set_splitting(&self, splits: bool) {
+        self.world.with(|state| self.change(state, |link| link.splits = splits));
+    }
+
+    /// Blocks directions silently: nothing arrives, and attempts to connect hang. Messages wait until
+    /// [`unblock`](Self::unblock), as TCP sends them again; but a client drops its connection, and all
+    /// that it sent, after 3 s without an acknowledgement. To lose messages earlier, reset the
+    /// connections before.
+    pub fn partition(&self, partition: Partition) {
+        self.set_blocked(partition != Partition::ToServer, partition != Partition::ToClient);
+    }
+
+    /// Ends a partition.
+    pub fn unblock(&self) {
+        self.set_blocked(false, false);
+    }
+
+    fn set_blocked(&self, to_client: bool, to_server: bool) {
+        self.world.with(|state| {
+            self.change(state, |link| {
+                (link.is_blocked_to_client, link.is_blocked_to_server) = (to_client, to_server);
+            });
+            for id in self.connections(state) {
+                state.release_held(id);
+            }
+        });
+    }
+
+    /// Resets all connections at once. Messages that have not arrived are lost.
+    pub fn reset(&self) {
+        self.world.with(|state| {
+            for id in self.connections(state) {
+                state.reset(id);
+            }
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! The state of a simulation, and what happens to it at virtual times.
+
+pub(crate) mod connections;
+pub(crate) mod events;
+pub(crate) mod process;
+mod replication;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::links::Link;
+use crate::node::{Kind, Node};
+use crate::slots::{ClusterView, SlotTable, address_of};
+use crate::trace::Trace;
+use connections::Connection;
+use events::{Event, EventQueue};
+use process::{Process, Status};
+
+/// The state, shared by all handles, streams and the driver.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    start: Instant,
+    /// Wakes the driver.
+    wake: Notify,
+}
+
+pub(crate) struct State {
+    /// The time since the start of the simulation.
+    pub(crate) now: Duration,
+    pub(crate) rng: Rng,
+    pub(crate) trace: Trace,
+    pub(crate) processes: Vec<Process>,
+    /// The link of each client to each server, and that of new ones.
+    pub(crate) links: Vec<Vec<Link>>,
+    pub(crate) default_link: Link,
+    pub(crate) connections: BTreeMap<u64, Connection>,
+    last_connection: u64,
+    /// The server of each host name.
+    pub(crate) names: BTreeMap<String, usize>,
+    /// The latest assignment of slots.
+    pub(crate) slots: Arc<SlotTable>,
+    pub(crate) events: EventQueue,
+    /// When the driver runs next.
+    driven_at: Option<Duration>,
+    /// The tasks to wake when the state is unlocked.
+    wakers: Vec<Waker>,
+}
+
+impl Shared {
+    pub(crate) fn new(seed: u64, keeps_log: bool) -> Self {
+        let state = State {
+            now: Duration::ZERO,
+            rng: Rng::with_seed(seed),
+            trace: Trace::new(keeps_log),
+            processes: Vec::new(),
+            links: Vec::new(),
+            default_link: Link::default(),
+            connections: BTreeMap::new(),
+            last_connection: 0,
+            names: BTreeMap::new(),
+            slots: Arc::default(),
+            events: EventQueue::default(),
+            driven_at: None,
+            wakers: Vec::new(),
+        };
+        Shared { state: Mutex::new(state), start: Instant::now(), wake: Notify::new() }
+    }
+
+    /// Reads or changes the state at the current time. All events up to now happen first.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.start.elapsed();
+        state.run_until(now);
+        let result = change(&mut state);
+        state.run_until(now);
+        let wakers = std::mem::take(&mut state.wakers);
+        let next = state.events.next_time();
+        let is_sooner = next.is_some_and(|next| state.driven_at.is_none_or(|at| next < at));
+        drop(state);
+        // Without the lock, because a task that is woken may use the state.
+        wakers.into_iter().for_each(Waker::wake);
+        if is_sooner {
+            self.wake.notify_one();
+        }
+        result
+    }
+
+    /// Runs the events when their time comes.
+    pub(crate) async fn drive(self: Arc<Self>) {
+        loop {
+            let next = self.with(|state| {
+                state.driven_at = state.events.next_time();
+                state.driven_at
+            });
+            let woken = self.wake.notified();
+            match next {
+                None => woken.await,
+                Some(at) => tokio::select! {
+                    biased;
+                    () = woken => {}
+                    () = tokio::time::sleep_until(self.start + at) => {}
+                },
+            }
+        }
+    }
+}
+
+impl State {
+    /// Adds a server; returns its index.
+    pub(crate) fn add_server(&mut self, kind: Kind) -> usize {
+        let index = self.processes.len();
+        self.processes.push(Process::new(Node::new(index, kind)));
+        self.names.insert(address_of(index).0, index);
+        for links in &mut self.links {
+            links.push(self.default_link);
+        }
+        index
+    }
+
+    /// Adds a client; returns its index.
+    pub(crate) fn add_client(&mut self) -> usize {
+        self.links.push(vec![self.default_link; self.processes.len()]);
+        self.links.len() - 1
+    }
+
+    /// Returns the kind of a server like another, on which it has no data and no slots.
+    pub(crate) fn kind_like(&self, server: usize) -> Kind {
+        let index = self.processes.len();
+        match self.processes[server].node.is_cluster() {
+            true => Kind::ClusterNode(ClusterView::new(index, Arc::clone(&self.slots))),
+            false => Kind::Single,
+        }
+    }
+
+    /// Starts or continues the process of a server.
+    pub(crate) fn start_process(&mut self, server: usize) {
+        self.processes[server].status = Status::Running;
+        self.schedule_gossip(server);
+        self.run_server(server);
+    }
+
+    fn run_until(&mut self, now: Duration) {
+        while let Some((at, event)) = self.events.pop_due(now) {
+            self.now = self.now.max(at);
+            self.handle(event);
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Deliver { connection, to, packet } => self.deliver(connection, to, packet),
+            Event::Reply { connection, bytes } => self.send_reply(connection, bytes),
+            Event::Run { server } => self.run_server(server),
+            Event::LearnSlots { server } => self.learn_slots(server),
+            Event::LearnPrimary { sentinel, name, primary } => {
+                self.processes[sentinel].node.masters.insert(name, primary);
+            }
+            Event::CheckAcknowledged { connection } => self.check_acknowledged(connection),
+        }
+    }
+}
