@@ -23,7 +23,9 @@ impl Cluster {
     pub fn start_primary(&self) -> Server {
         let index = self.world.with(|state| {
             let view = ClusterView::new(state.processes.len(), state.slots.clone());
-            state.add_server(Kind::ClusterNode(view))
+            let index = state.add_server(Kind::ClusterNode(view));
+            state.update_slots(index, |_| ());
+            index
         });
         Server::new(&self.world, index)
     }

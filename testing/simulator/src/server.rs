@@ -150,8 +150,8 @@ impl Server {
         self.fault("clock", |state| state.processes[self.index].node.clock_offset = micros);
     }
 
-    /// Adds a fault for the reply to the next script that is executed. Faults that are added before it
-    /// apply to the scripts before.
+    /// Adds a fault for the reply to the next script with keys that is executed. Faults that were added
+    /// before apply to the scripts before it.
     ///
     /// There is no fault that duplicates a reply: TCP does not deliver bytes twice.
     pub fn fail_reply(&self, fault: ReplyFault) {
@@ -180,12 +180,7 @@ impl Server {
     /// Makes this server a replica of another. It copies all data at once. Connections stay open; a
     /// sentinel would also reset them, see [`Links::reset`].
     pub fn replicate(&self, primary: &Server) {
-        self.world.with(|state| {
-            state.follow(self.index, primary.index);
-            if state.processes[primary.index].node.is_cluster() {
-                state.update_slots(primary.index, |_| ());
-            }
-        });
+        self.world.with(|state| state.follow(self.index, primary.index));
     }
 
     /// Sets which server a sentinel reports for a name.

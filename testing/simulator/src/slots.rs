@@ -16,6 +16,11 @@ pub(crate) fn address_of(index: usize) -> (String, u16) {
     (format!("10.0.{}.{}", index / 250, index % 250 + 1), PORT)
 }
 
+/// Returns the id of a node.
+pub(crate) fn node_id(index: usize) -> String {
+    format!("{:040x}", index + 1)
+}
+
 /// The owner of each slot, at a version.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotTable {
@@ -23,7 +28,15 @@ pub(crate) struct SlotTable {
     pub(crate) version: u64,
     /// The first slot of each range, and its owner.
     starts: BTreeMap<u16, Option<usize>>,
-    replicas: BTreeMap<usize, Vec<usize>>,
+    pub(crate) members: BTreeMap<usize, Member>,
+}
+
+/// A node as others know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) primary: Option<usize>,
+    /// Increases with each assignment of slots to the node, above those of all others.
+    pub(crate) epoch: u64,
 }
 
 impl SlotTable {
@@ -33,6 +46,7 @@ impl SlotTable {
 
     /// Assigns a range of slots.
     pub(crate) fn assign(&mut self, slots: Range<u16>, owner: Option<usize>) {
+        self.raise_epoch(owner);
         let after = self.owner(slots.end);
         self.starts.retain(|start, _| !slots.contains(start));
         self.starts.insert(slots.start, owner);
@@ -43,9 +57,18 @@ impl SlotTable {
 
     /// Assigns all slots of an owner to another.
     pub(crate) fn replace_owner(&mut self, from: usize, to: usize) {
+        self.raise_epoch(Some(to));
         self.starts.values_mut().filter(|owner| **owner == Some(from)).for_each(|owner| {
             *owner = Some(to);
         });
+    }
+
+    /// Gives an owner the highest epoch.
+    fn raise_epoch(&mut self, owner: Option<usize>) {
+        let highest = self.members.values().map(|member| member.epoch).max();
+        if let Some(owner) = owner {
+            self.members.entry(owner).or_default().epoch = highest.unwrap_or(0) + 1;
+        }
     }
 
     /// Returns the ranges that have an owner; adjacent ranges have different owners.
@@ -65,12 +88,10 @@ impl SlotTable {
         ranges.into_iter().filter_map(|(range, owner)| Some((range, owner?)))
     }
 
-    pub(crate) fn set_replicas(&mut self, replicas: BTreeMap<usize, Vec<usize>>) {
-        self.replicas = replicas;
-    }
-
     pub(crate) fn replicas_of(&self, primary: usize) -> impl Iterator<Item = usize> {
-        self.replicas.get(&primary).into_iter().flatten().copied()
+        let members = self.members.iter();
+        let replicas = members.filter(move |(_, member)| member.primary == Some(primary));
+        replicas.map(|(index, _)| *index)
     }
 
     fn is_complete(&self) -> bool {
@@ -132,6 +153,14 @@ impl ClusterView {
 
     pub(crate) fn is_down(&self) -> bool {
         self.is_stopped || !self.table.is_complete()
+    }
+
+    /// Describes the migrations, as `CLUSTER NODES` does.
+    pub(crate) fn migrations(&self) -> impl Iterator<Item = String> {
+        let to = self.migrating.iter().map(|(slot, to)| format!(" [{slot}->-{}]", node_id(*to)));
+        let from =
+            self.importing.iter().map(|(slot, from)| format!(" [{slot}-<-{}]", node_id(*from)));
+        to.chain(from)
     }
 
     /// Adopts a newer assignment, which ends the migrations of slots that have moved.

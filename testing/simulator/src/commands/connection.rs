@@ -90,7 +90,11 @@ pub(super) fn hello(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
         return Err(HELLO_WITHOUT_LOGIN.into());
     }
     let id = Reply::Integer(i64::try_from(context.session.id).unwrap_or(i64::MAX));
-    let mode = if context.node.is_cluster() { "cluster" } else { "standalone" };
+    let mode = match (context.node.is_cluster(), context.node.is_sentinel()) {
+        (true, _) => "cluster",
+        (_, true) => "sentinel",
+        _ => "standalone",
+    };
     let role = if context.node.primary.is_some() { "replica" } else { "master" };
     let fields = [
         ("server", bulk("redis")),

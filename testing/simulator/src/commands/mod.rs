@@ -85,7 +85,7 @@ const fn command(
 }
 
 /// All commands, by name.
-pub(crate) const COMMANDS: [Command; 41] = [
+pub(crate) const COMMANDS: [Command; 42] = [
     command("asking", 1, 0, Keys::None, connection::asking),
     command("auth", -2, LOGIN, Keys::None, connection::auth),
     command("client|getname", 2, SESSION, Keys::None, connection::client_getname),
@@ -93,6 +93,7 @@ pub(crate) const COMMANDS: [Command; 41] = [
     command("client|setname", 3, SESSION, Keys::None, connection::client_setname),
     command("cluster|info", 2, STALE, Keys::None, server::cluster_info),
     command("cluster|myid", 2, STALE, Keys::None, server::cluster_myid),
+    command("cluster|nodes", 2, STALE, Keys::None, server::cluster_nodes),
     command("cluster|slots", 2, STALE, Keys::None, server::cluster_slots),
     command("del", -2, WRITE, Keys::All, keys::del),
     command("evalsha", -3, STALE | NO_SCRIPT, Keys::Counted, scripts::evalsha),

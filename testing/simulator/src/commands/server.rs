@@ -3,7 +3,7 @@
 use tollgate_testkit::Reply;
 
 use super::{Context, NO_CLUSTER, Outcome, bulk};
-use crate::slots::address_of;
+use crate::slots::{address_of, node_id};
 
 /// The version that the simulation reproduces.
 pub(super) const VERSION: &str = "7.0.15";
@@ -51,25 +51,53 @@ pub(super) fn role(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome {
     }))
 }
 
-/// The id of a node of a cluster.
-fn id(index: usize) -> Reply {
-    bulk(format!("{:040x}", index + 1))
-}
-
 pub(super) fn cluster_myid(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome {
-    if context.node.is_cluster() { Ok(id(context.node.index)) } else { Err(NO_CLUSTER) }
+    if context.node.is_cluster() { Ok(bulk(node_id(context.node.index))) } else { Err(NO_CLUSTER) }
 }
 
 pub(super) fn cluster_info(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome {
     let cluster = context.node.cluster.as_ref().ok_or(NO_CLUSTER)?;
     let state = if cluster.is_down() { "fail" } else { "ok" };
+    let epochs = cluster.table.members.values().map(|member| member.epoch);
     let assigned: u32 =
         cluster.table.ranges().map(|(range, _)| u32::from(range.end - range.start)).sum();
     Ok(bulk(format!(
         "cluster_enabled:1\r\ncluster_state:{state}\r\ncluster_slots_assigned:{assigned}\r\n\
          cluster_current_epoch:{}\r\n",
-        cluster.table.version
+        epochs.max().unwrap_or(0)
     )))
+}
+
+pub(super) fn cluster_nodes(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome {
+    let cluster = context.node.cluster.as_ref().ok_or(NO_CLUSTER)?;
+    let mut text = String::new();
+    for (index, member) in &cluster.table.members {
+        let ((host, port), bus) = (address_of(*index), 16_379);
+        let is_own = *index == cluster.index;
+        // A node knows its own role before others do.
+        let primary = if is_own { context.node.primary } else { member.primary };
+        let owner = cluster.table.members.get(&primary.unwrap_or(*index));
+        let epoch = owner.map_or(0, |owner| owner.epoch);
+        let flags = format!(
+            "{}{}",
+            if is_own { "myself," } else { "" },
+            if primary.is_some() { "slave" } else { "master" }
+        );
+        let primary = primary.map_or_else(|| "-".to_owned(), node_id);
+        let id = node_id(*index);
+        text += &format!("{id} {host}:{port}@{bus} {flags} {primary} 0 0 {epoch} connected");
+        for (range, _) in cluster.table.ranges().filter(|(_, owner)| owner == index) {
+            text += &match range.len() {
+                1 => format!(" {}", range.start),
+                _ => format!(" {}-{}", range.start, range.end - 1),
+            };
+        }
+        if is_own {
+            text.extend(cluster.migrations());
+        }
+        text.push('\n');
+    }
+    Ok(bulk(text))
 }
 
 pub(super) fn cluster_slots(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome {
@@ -77,7 +105,7 @@ pub(super) fn cluster_slots(context: &mut Context<'_>, _: &[Vec<u8>]) -> Outcome
     let describe = |index: usize| {
         let (host, port) = address_of(index);
         let port = Reply::Integer(port.into());
-        Reply::Array(vec![bulk(host), port, id(index), Reply::Array(Vec::new())])
+        Reply::Array(vec![bulk(host), port, bulk(node_id(index)), Reply::Array(Vec::new())])
     };
     let ranges = table.ranges().map(|(range, owner)| {
         let bounds = [range.start, range.end - 1].map(|slot| Reply::Integer(slot.into()));

@@ -189,9 +189,12 @@ impl State {
         let mut fault = None;
         if process.node.script_runs > runs {
             process.stats.scripts += 1;
-            fault = process.reply_faults.pop_front();
-            let call = script_call(self.now, words, reply, fault);
-            process.calls.push(ScriptCall { client, connection: id, ..call });
+            let mut call = script_call(self.now, words, reply);
+            if !call.keys.is_empty() {
+                fault = process.reply_faults.pop_front();
+            }
+            (call.client, call.connection, call.fault) = (client, id, fault);
+            process.calls.push(call);
         }
         self.trace.record(self.now, (server, Some(id)), name, &bytes);
         self.replicate(server, effects);
@@ -237,15 +240,10 @@ impl State {
     }
 }
 
-fn script_call(
-    at: Duration,
-    words: Vec<Vec<u8>>,
-    reply: Reply,
-    fault: Option<ReplyFault>,
-) -> ScriptCall {
-    // The words of a script that was executed are valid.
+/// Describes the call of a script that was executed, so its words are valid.
+fn script_call(at: Duration, words: Vec<Vec<u8>>, reply: Reply) -> ScriptCall {
     let count = words.get(2).and_then(|count| str::from_utf8(count).ok()?.parse().ok());
     let mut keys: Vec<_> = words.into_iter().skip(3).collect();
     let arguments = keys.split_off(count.unwrap_or(0));
-    ScriptCall { at, client: 0, connection: 0, keys, arguments, reply, fault }
+    ScriptCall { at, client: 0, connection: 0, keys, arguments, reply, fault: None }
 }

@@ -1,6 +1,5 @@
 //! Replication: replicas that lag, promotion, and how other nodes learn of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::State;
@@ -36,6 +35,9 @@ impl State {
         self.processes[server].node.primary = Some(primary);
         self.synchronize(server);
         self.update_replication();
+        if self.processes[server].node.is_cluster() {
+            self.update_slots(server, |_| ());
+        }
     }
 
     /// Copies all data of the primary to a replica.
@@ -76,18 +78,16 @@ impl State {
         }
     }
 
-    /// Changes the assignment of slots. `server` knows it at once, all others learn it later.
+    /// Changes the assignment of slots, and announces the current roles. `server` knows it at once,
+    /// all others learn it later.
     pub(crate) fn update_slots(&mut self, server: usize, change: impl FnOnce(&mut SlotTable)) {
         let mut table = SlotTable::clone(&self.slots);
         table.version += 1;
-        change(&mut table);
-        let mut replicas: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for process in &self.processes {
-            if let Some(primary) = process.node.primary {
-                replicas.entry(primary).or_default().push(process.node.index);
-            }
+        for process in self.processes.iter().filter(|process| process.node.is_cluster()) {
+            let member = table.members.entry(process.node.index).or_default();
+            member.primary = process.node.primary;
         }
-        table.set_replicas(replicas);
+        change(&mut table);
         self.slots = Arc::new(table);
         self.trace.record(self.now, (server, None), "slots", &self.slots.version.to_le_bytes());
         self.learn_slots(server);

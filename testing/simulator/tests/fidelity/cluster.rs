@@ -31,6 +31,37 @@ impl Clusters {
     }
 }
 
+impl Clusters {
+    /// Compares the knowledge of each node.
+    async fn compare_nodes(&mut self) {
+        for (role, (real, simulated)) in
+            ROLES.iter().zip(self.real.iter_mut().zip(&mut self.simulated))
+        {
+            let words = ["CLUSTER", "NODES"];
+            let real = nodes(&real.command(&words).unwrap().text(), &self.real_addresses);
+            let simulated = simulated.command(&words).await.unwrap().text();
+            let simulated = nodes(&simulated, &self.simulated_addresses);
+            self.differences.extend(difference(role, &real, &simulated));
+        }
+    }
+}
+
+/// Replaces what differs between clusters in the reply to `CLUSTER NODES`: ids, ports of the bus, and
+/// times.
+fn nodes(reply: &str, addresses: &[String]) -> String {
+    let mut text = normalize(reply.to_owned(), addresses);
+    for line in reply.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let (address, bus) = fields[1].split_once('@').unwrap();
+        text = text.replace(fields[0], &normalize(address.to_owned(), addresses));
+        text = text.replace(&format!("@{bus}"), "");
+        text = text.replace(&format!(" {} {} ", fields[4], fields[5]), " ");
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n    ")
+}
+
 /// Replaces the addresses of nodes by their roles.
 fn normalize(mut text: String, addresses: &[String]) -> String {
     for (address, role) in addresses.iter().zip(ROLES) {
@@ -151,9 +182,11 @@ async fn compare_migration(world: &World, real: &Cluster) {
         clusters.simulated_addresses.push(format!("{}:6379", server.host()));
     }
     clusters.compare(BEFORE).await;
+    clusters.compare_nodes().await;
     let real_move = real.begin_move(slot, nodes[1]);
     let simulated_move = simulated.begin_move(slot, &world.server(nodes[1]));
     clusters.compare(DURING).await;
+    clusters.compare_nodes().await;
     real_move.migrate(&["{t}a"]);
     assert_eq!(simulated_move.move_keys(1), 1);
     clusters.compare(PARTLY).await;
@@ -162,5 +195,6 @@ async fn compare_migration(world: &World, real: &Cluster) {
     real_move.finish();
     simulated_move.finish();
     clusters.compare(AFTER).await;
+    clusters.compare_nodes().await;
     assert_no_differences(&clusters.differences);
 }
