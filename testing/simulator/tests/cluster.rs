@@ -204,7 +204,7 @@ fn the_store_is_correct_while_slots_move() {
                 // All keys of the store are in one slot.
                 0 => {
                     let calls = cluster.nodes().into_iter().flat_map(|node| node.calls());
-                    let key = calls.last().unwrap().keys.remove(0);
+                    let key = calls.filter_map(|call| call.keys.into_iter().next()).last().unwrap();
                     migration = Some(cluster.begin_move(slot_of(key), &target));
                 }
                 10 => assert_eq!(migration.as_ref().unwrap().move_keys(9), 1),
