@@ -14,6 +14,7 @@ mod mutants;
 mod no_std;
 mod process;
 mod repository;
+mod simulate;
 mod steps;
 mod tally;
 mod test;
@@ -38,6 +39,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     tidy::SUBCOMMAND,
     mutants::SUBCOMMAND,
     fuzz::SUBCOMMAND,
+    simulate::SUBCOMMAND,
     bench::SUBCOMMAND,
 ];
 

@@ -1,9 +1,9 @@
 //! Requests over several partitions under faults: a request that is admitted under an id is charged
 //! once in every partition, whichever replies are lost and however often it is repeated.
 //!
-//! `TOLLGATE_SEEDS=10000` runs that many seeds, `SEED=7` only that one.
+//! `cargo xtask simulate --seeds 10000` runs that many seeds, `--seed 7` only that one.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 use std::ops::Range;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn send(
     let shared = Check { policy: &policies.shared, key: b"shared", cost: Cost::ONE };
     let own = Check { policy: &policies.own, key: own_key.as_bytes(), cost: Cost::ONE };
     // The order of the checks determines the partition that decides.
-    let checks = if id % 2 == 0 { [shared, own] } else { [own, shared] };
+    let checks = if id.is_multiple_of(2) { [shared, own] } else { [own, shared] };
     let id = format!("id:{id}");
     let request = Request { operation: CHECK, checks: &checks, request_id: Some(id.as_bytes()) };
     let timed = TimedRequest { request, deadline: Instant::now() + deadline };
@@ -181,12 +181,11 @@ fn a_request_that_is_admitted_under_an_id_is_charged_once_in_every_partition() {
     let (mut admitted, mut charged) = (0, 0);
     for seed in seeds() {
         let run = std::panic::catch_unwind(|| Simulation::new(seed).run(run));
-        let (a, c) = run.unwrap_or_else(|panic| {
-            eprintln!("seed {seed} failed; repeat it with SEED={seed}");
-            std::panic::resume_unwind(panic)
-        });
-        admitted += a;
-        charged += c;
+        let Ok((run_admitted, run_charged)) = run else {
+            panic!("seed {seed} failed; repeat it with `cargo xtask simulate --seed {seed}`")
+        };
+        admitted += run_admitted;
+        charged += run_charged;
     }
     println!("{admitted} admitted, {charged} charged");
     assert!(admitted > 0);
