@@ -75,7 +75,7 @@ impl Cluster {
         let (from, to) = (self.owner(slot).index(), to.index());
         assert_ne!(from, to, "server {to} owns slot {slot} already");
         self.world.with(|state| {
-            state.trace.record(state.now, (from, None), "migrating", &slot.to_le_bytes());
+            state.trace.record(state.now, (Some(from), None), "migrating", &slot.to_le_bytes());
             if let Some(cluster) = &mut state.processes[to].node.cluster {
                 cluster.importing.insert(slot, from);
             }

@@ -9,6 +9,13 @@
 //!   script of the store, as Redis 7.0 does. Its methods cause faults, and count what it has done.
 //! - [`Client`] is a machine on which stores run; [`Links`] are its connections to servers.
 //!
+//! A test causes faults when it wants, and sleeps in between.
+//!
+//! # Limits
+//! Servers execute only the commands that the store uses, in version 2 of the protocol, and scripts
+//! that begin with `#!lua` without flags. They have no access control lists, and do not evict keys.
+//! Nothing is detected or decided automatically: a test promotes replicas and moves slots.
+//!
 //! # Examples
 //! ```
 //! use std::time::Duration;

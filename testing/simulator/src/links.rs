@@ -64,7 +64,10 @@ impl Links {
             && self.server.is_none_or(|selected| selected == server)
     }
 
-    fn change(&self, state: &mut State, change: impl Fn(&mut Link)) {
+    /// Changes the properties, and records it in the trace.
+    fn change(&self, state: &mut State, what: &str, change: impl Fn(&mut Link)) {
+        let client = self.client.map(|client| format!("client {client}")).unwrap_or_default();
+        state.trace.record(state.now, (self.server, None), what, client.as_bytes());
         for (client, links) in state.links.iter_mut().enumerate() {
             for (server, link) in links.iter_mut().enumerate() {
                 if self.is_selected(client, server) {
@@ -86,13 +89,13 @@ impl Links {
     /// arrives between them is read at the next.
     pub fn set_latency(&self, base: Duration, jitter: Duration) {
         self.world.with(|state| {
-            self.change(state, |link| (link.latency, link.jitter) = (base, jitter));
+            self.change(state, "latency", |link| (link.latency, link.jitter) = (base, jitter));
         });
     }
 
     /// Sets whether messages are split at random bytes, and the parts arrive separately.
     pub fn set_splitting(&self, splits: bool) {
-        self.world.with(|state| self.change(state, |link| link.splits = splits));
+        self.world.with(|state| self.change(state, "splitting", |link| link.splits = splits));
     }
 
     /// Blocks directions silently: nothing arrives, and attempts to connect hang. Messages wait until
@@ -110,7 +113,13 @@ impl Links {
 
     fn set_blocked(&self, to_client: bool, to_server: bool) {
         self.world.with(|state| {
-            self.change(state, |link| {
+            let what = match (to_client, to_server) {
+                (true, true) => "partition",
+                (true, false) => "partition to client",
+                (false, true) => "partition to server",
+                (false, false) => "unblocked",
+            };
+            self.change(state, what, |link| {
                 (link.is_blocked_to_client, link.is_blocked_to_server) = (to_client, to_server);
             });
             for id in self.connections(state) {
@@ -122,6 +131,7 @@ impl Links {
     /// Resets all connections at once. Messages that have not arrived are lost.
     pub fn reset(&self) {
         self.world.with(|state| {
+            self.change(state, "reset", |_| ());
             for id in self.connections(state) {
                 state.reset(id);
             }

@@ -38,7 +38,7 @@ impl Server {
     /// Records a fault in the trace, and changes the state.
     fn fault<T>(&self, what: &str, change: impl FnOnce(&mut State) -> T) -> T {
         self.world.with(|state| {
-            state.trace.record(state.now, (self.index, None), what, b"");
+            state.trace.record(state.now, (Some(self.index), None), what, b"");
             change(state)
         })
     }
@@ -68,13 +68,24 @@ impl Server {
     }
 
     /// Stops the process, as `SIGSTOP` does: connections are accepted, but nothing is executed.
+    ///
+    /// # Panics
+    /// The process has crashed.
     pub fn pause(&self) {
-        self.fault("paused", |state| state.processes[self.index].status = Status::Paused);
+        self.fault("paused", |state| {
+            state.change_status(self.index, Status::Running, Status::Paused)
+        });
     }
 
     /// Continues a paused process, which first executes all that it has received.
+    ///
+    /// # Panics
+    /// The process is not paused.
     pub fn resume(&self) {
-        self.fault("resumed", |state| state.start_process(self.index));
+        self.fault("resumed", |state| {
+            state.change_status(self.index, Status::Paused, Status::Running);
+            state.start_process(self.index);
+        });
     }
 
     /// Kills the process: connections are reset, new ones are refused, and scripts are lost.
@@ -95,8 +106,12 @@ impl Server {
 
     /// Starts the process again after a crash. It answers `LOADING` for a while. Replicas copy the data
     /// of their primary.
+    ///
+    /// # Panics
+    /// The process has not crashed.
     pub fn restart(&self, loading: Duration) {
         self.fault("restarted", |state| {
+            state.change_status(self.index, Status::Crashed, Status::Running);
             state.processes[self.index].loaded_at = state.now + loading;
             for server in 0..state.processes.len() {
                 let node = &state.processes[server].node;
@@ -118,7 +133,7 @@ impl Server {
         self.fault("refusal", |state| state.processes[self.index].node.refusal = refusal);
     }
 
-    /// Sets the maximum number of connections. The server closes further ones with an error.
+    /// Sets the maximum number of accepted connections. The server closes further ones with an error.
     pub fn set_max_clients(&self, max: Option<usize>) {
         self.with(|process| process.max_clients = max);
     }
@@ -173,6 +188,9 @@ impl Server {
     /// Makes this replica a primary. In a cluster it takes over the slots, and the old primary becomes
     /// its replica when it learns of it. Otherwise the old primary remains one until
     /// [`replicate`](Self::replicate) is called, so that both accept writes.
+    ///
+    /// # Panics
+    /// It is a primary already.
     pub fn promote(&self) {
         self.world.with(|state| state.promote(self.index));
     }

@@ -19,24 +19,25 @@ impl Trace {
         Trace { hasher: FnvHasher::default(), lines: keeps_lines.then(Vec::new) }
     }
 
-    /// Records an event on a server and perhaps a connection.
+    /// Records an event, perhaps on a server and a connection.
     pub(crate) fn record(
         &mut self,
         at: Duration,
-        (server, connection): (usize, Option<u64>),
+        (server, connection): (Option<usize>, Option<u64>),
         what: &str,
         detail: &[u8],
     ) {
         self.hasher.write_u128(at.as_nanos());
-        self.hasher.write_usize(server);
+        self.hasher.write_usize(server.unwrap_or(usize::MAX));
         self.hasher.write_u64(connection.unwrap_or(u64::MAX));
         self.hasher.write(what.as_bytes());
         self.hasher.write(detail);
         if let Some(lines) = &mut self.lines {
+            let server = server.map(|index| format!(" server {index}")).unwrap_or_default();
             let connection = connection.map(|id| format!(" connection {id}")).unwrap_or_default();
             let detail = detail[..detail.len().min(80)].escape_ascii();
             let at = at.as_micros();
-            lines.push(format!("{at:>12} µs server {server}{connection}: {what} {detail}"));
+            lines.push(format!("{at:>12} µs{server}{connection}: {what} {detail}"));
         }
     }
 

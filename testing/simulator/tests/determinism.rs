@@ -77,8 +77,8 @@ async fn cause_faults(world: World, servers: Vec<Server>) {
     loop {
         tokio::time::sleep(Duration::from_millis(rng.u64(0..300))).await;
         let server = &servers[rng.usize(..servers.len())];
-        let pause = Duration::from_millis(rng.u64(0..700));
-        match rng.u8(0..10) {
+        let (fault, duration) = (rng.u8(0..10), Duration::from_millis(rng.u64(0..700)));
+        match fault {
             0 => server.pause(),
             1 => server.crash(if rng.bool() { Data::Kept } else { Data::Lost }),
             2 => server.links().partition(Partition::Both),
@@ -90,10 +90,14 @@ async fn cause_faults(world: World, servers: Vec<Server>) {
             8 => server.set_execution_time(Duration::from_micros(rng.u64(0..5_000))),
             _ => server.fail_reply(ReplyFault::Cut),
         }
-        tokio::time::sleep(pause).await;
-        server.restart(Duration::from_millis(rng.u64(0..50)));
-        server.set_refusal(None);
-        server.links().unblock();
+        tokio::time::sleep(duration).await;
+        match fault {
+            0 => server.resume(),
+            1 => server.restart(Duration::from_millis(rng.u64(0..50))),
+            2 | 3 => server.links().unblock(),
+            6 => server.set_refusal(None),
+            _ => {}
+        }
     }
 }
 

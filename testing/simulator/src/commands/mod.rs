@@ -139,18 +139,27 @@ pub(crate) const COMMANDS: [Command; 42] = [
 impl Command {
     /// Finds the command that the words call.
     pub(crate) fn find(words: &[Vec<u8>], is_sentinel: bool) -> Result<&'static Command, Error> {
-        let mut name = lower(&words[0]);
-        let container = format!("{name}|");
         let is_known = |command: &&Command| {
             if is_sentinel { command.has(SENTINEL) } else { !command.has(ONLY_SENTINEL) }
         };
         let mut known = COMMANDS.iter().filter(is_known);
-        let is_container = known.clone().any(|command| command.name.starts_with(&container));
-        if is_container {
-            let Some(subcommand) = words.get(1) else { return Err(wrong_arity(&name)) };
-            name = container + &lower(subcommand);
+        let found = known.clone().find(|command| command.is_called_by(words));
+        found.ok_or_else(|| unknown(words, known.any(|command| command.is_in(&words[0]))))
+    }
+
+    /// Returns whether this is a subcommand of a container.
+    fn is_in(&self, container: &[u8]) -> bool {
+        self.name.split_once('|').is_some_and(|(name, _)| is_word(container, name))
+    }
+
+    fn is_called_by(&self, words: &[Vec<u8>]) -> bool {
+        match (self.name.split_once('|'), words) {
+            (None, [name, ..]) => is_word(name, self.name),
+            (Some((container, name)), [first, second, ..]) => {
+                is_word(first, container) && is_word(second, name)
+            }
+            _ => false,
         }
-        known.find(|command| command.name == name).ok_or_else(|| unknown(words, is_container))
     }
 
     pub(crate) fn has(&self, flag: u16) -> bool {
@@ -212,15 +221,19 @@ fn wrong_arity(name: &str) -> Error {
 
 fn unknown(words: &[Vec<u8>], is_container: bool) -> Error {
     let text = |word: &Vec<u8>| String::from_utf8_lossy(word).into_owned();
-    let name = text(&words[0]);
-    if is_container {
-        let container = name.to_uppercase();
-        let subcommand = words.get(1).map(text).unwrap_or_default();
-        return format!("ERR unknown subcommand '{subcommand}'. Try {container} HELP.").into();
+    match (is_container, words) {
+        (true, [container]) => wrong_arity(&lower(container)),
+        (true, [container, subcommand, ..]) => {
+            let (container, subcommand) = (text(container).to_uppercase(), text(subcommand));
+            format!("ERR unknown subcommand '{subcommand}'. Try {container} HELP.").into()
+        }
+        _ => {
+            let arguments: String =
+                words[1..].iter().map(|word| format!("'{}' ", text(word))).collect();
+            let name = text(&words[0]);
+            format!("ERR unknown command '{name}', with args beginning with: {arguments}").into()
+        }
     }
-    let arguments = words[1..].iter().map(|word| format!("'{}' ", text(word)));
-    let arguments: String = arguments.collect();
-    format!("ERR unknown command '{name}', with args beginning with: {arguments}").into()
 }
 
 /// What a command can use.

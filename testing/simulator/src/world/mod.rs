@@ -138,9 +138,15 @@ impl State {
         }
     }
 
-    /// Starts or continues the process of a server.
+    /// Changes the status of a process.
+    pub(crate) fn change_status(&mut self, server: usize, from: Status, to: Status) {
+        let status = &mut self.processes[server].status;
+        assert_eq!(*status, from, "server {server} is in another state");
+        *status = to;
+    }
+
+    /// Continues with a process that has been started.
     pub(crate) fn start_process(&mut self, server: usize) {
-        self.processes[server].status = Status::Running;
         self.schedule_gossip(server);
         self.run_server(server);
     }

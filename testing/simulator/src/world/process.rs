@@ -150,13 +150,13 @@ impl State {
         let process = &mut self.processes[server];
         if process.max_clients.is_some_and(|max| count.count() >= max) {
             process.stats.rejected += 1;
-            self.trace.record(self.now, (server, Some(id)), "rejected", b"");
+            self.trace.record(self.now, (Some(server), Some(id)), "rejected", b"");
             self.refuse(id, TOO_MANY_CLIENTS.to_owned());
             return false;
         }
         process.stats.accepted.push(self.now);
         let is_authenticated = process.node.login.is_none();
-        self.trace.record(self.now, (server, Some(id)), "accepted", b"");
+        self.trace.record(self.now, (Some(server), Some(id)), "accepted", b"");
         let connection = self.connections.get_mut(&id);
         if let Some(peer) = connection.and_then(|connection| connection.peer.as_mut()) {
             peer.is_accepted = true;
@@ -196,7 +196,7 @@ impl State {
             (call.client, call.connection, call.fault) = (client, id, fault);
             process.calls.push(call);
         }
-        self.trace.record(self.now, (server, Some(id)), name, &bytes);
+        self.trace.record(self.now, (Some(server), Some(id)), name, &bytes);
         self.replicate(server, effects);
         match fault {
             None => self.reply(id, bytes, completed_at),

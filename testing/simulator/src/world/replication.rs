@@ -31,7 +31,7 @@ impl State {
 
     /// Makes a server a replica, which copies all data at once.
     pub(crate) fn follow(&mut self, server: usize, primary: usize) {
-        self.trace.record(self.now, (server, None), "replicates", &primary.to_le_bytes());
+        self.trace.record(self.now, (Some(server), None), "replicates", &primary.to_le_bytes());
         self.processes[server].node.primary = Some(primary);
         self.synchronize(server);
         self.update_replication();
@@ -51,8 +51,9 @@ impl State {
 
     /// Makes a replica a primary. What had not arrived from the old primary is lost.
     pub(crate) fn promote(&mut self, server: usize) {
-        let Some(old) = self.process(server).node.primary.take() else { return };
-        self.trace.record(self.now, (server, None), "promoted", b"");
+        let old = self.process(server).node.primary.take();
+        let old = old.expect("only a replica is promoted");
+        self.trace.record(self.now, (Some(server), None), "promoted", b"");
         self.processes[server].backlog.clear();
         self.update_replication();
         if self.processes[server].node.is_cluster() {
@@ -89,7 +90,12 @@ impl State {
         }
         change(&mut table);
         self.slots = Arc::new(table);
-        self.trace.record(self.now, (server, None), "slots", &self.slots.version.to_le_bytes());
+        self.trace.record(
+            self.now,
+            (Some(server), None),
+            "slots",
+            &self.slots.version.to_le_bytes(),
+        );
         self.learn_slots(server);
         for other in 0..self.processes.len() {
             if self.processes[other].node.is_cluster() && other != server {
