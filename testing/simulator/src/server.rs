@@ -67,24 +67,21 @@ impl Server {
         Links::new(&self.world, None, Some(self.index))
     }
 
-    /// Stops the process, as `SIGSTOP` does: connections are accepted, but nothing is executed.
-    ///
-    /// # Panics
-    /// The process has crashed.
+    /// Stops the process, as `SIGSTOP` does: connections are accepted, but nothing is executed. Does
+    /// nothing if the process has crashed.
     pub fn pause(&self) {
         self.fault("paused", |state| {
-            state.change_status(self.index, Status::Running, Status::Paused)
+            state.change_status(self.index, Status::Running, Status::Paused);
         });
     }
 
-    /// Continues a paused process, which first executes all that it has received.
-    ///
-    /// # Panics
-    /// The process is not paused.
+    /// Continues a paused process, which first executes all that it has received. Does nothing if the
+    /// process is not paused.
     pub fn resume(&self) {
         self.fault("resumed", |state| {
-            state.change_status(self.index, Status::Paused, Status::Running);
-            state.start_process(self.index);
+            if state.change_status(self.index, Status::Paused, Status::Running) {
+                state.start_process(self.index);
+            }
         });
     }
 
@@ -105,13 +102,12 @@ impl Server {
     }
 
     /// Starts the process again after a crash. It answers `LOADING` for a while. Replicas copy the data
-    /// of their primary.
-    ///
-    /// # Panics
-    /// The process has not crashed.
+    /// of their primary. Does nothing if the process has not crashed.
     pub fn restart(&self, loading: Duration) {
         self.fault("restarted", |state| {
-            state.change_status(self.index, Status::Crashed, Status::Running);
+            if !state.change_status(self.index, Status::Crashed, Status::Running) {
+                return;
+            }
             state.processes[self.index].loaded_at = state.now + loading;
             for server in 0..state.processes.len() {
                 let node = &state.processes[server].node;

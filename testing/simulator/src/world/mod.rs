@@ -138,11 +138,14 @@ impl State {
         }
     }
 
-    /// Changes the status of a process.
-    pub(crate) fn change_status(&mut self, server: usize, from: Status, to: Status) {
+    /// Changes the status of a process; returns whether it had the status before.
+    pub(crate) fn change_status(&mut self, server: usize, from: Status, to: Status) -> bool {
         let status = &mut self.processes[server].status;
-        assert_eq!(*status, from, "server {server} is in another state");
-        *status = to;
+        let is_changed = *status == from;
+        if is_changed {
+            *status = to;
+        }
+        is_changed
     }
 
     /// Continues with a process that has been started.

@@ -69,6 +69,25 @@ fn a_crash_resets_connections_and_a_restart_loads_data() {
 }
 
 #[test]
+fn a_process_continues_only_from_its_own_fault() {
+    run(async |_, server, client| {
+        server.restart(ms(100));
+        server.resume();
+        let mut connection = client.connect(&server).await.unwrap();
+        assert_eq!(ask(&mut connection, "SET k v").await.unwrap(), "OK");
+        server.pause();
+        server.restart(ms(0));
+        assert_pending(ms(100), connection.command(&["PING"])).await;
+        server.crash(Data::Kept);
+        server.pause();
+        server.resume();
+        assert_eq!(client.connect(&server).await.unwrap_err().kind(), ConnectionRefused);
+        server.restart(ms(0));
+        assert!(client.connect(&server).await.is_ok());
+    });
+}
+
+#[test]
 fn a_crash_loses_the_reply_of_the_command_in_progress() {
     run(async |_, server, client| {
         server.set_execution_time(ms(10));
