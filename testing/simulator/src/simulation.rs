@@ -21,13 +21,17 @@ use crate::world::{Shared, State};
 pub struct Simulation {
     seed: u64,
     keeps_log: bool,
+    time_limit: Duration,
 }
+
+/// The default limit of the time in a simulation.
+const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
 impl Simulation {
     /// Creates a simulation.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Simulation { seed, keeps_log: false }
+        Simulation { seed, keeps_log: false, time_limit: TIME_LIMIT }
     }
 
     /// Keeps the text of all events, for [`World::log`].
@@ -36,9 +40,18 @@ impl Simulation {
         Simulation { keeps_log: true, ..self }
     }
 
+    /// Sets after which time in the simulation the test fails, because it may wait forever. Default: 1 h.
+    #[must_use]
+    pub fn with_time_limit(self, time_limit: Duration) -> Self {
+        Simulation { time_limit, ..self }
+    }
+
     /// Runs a test. Time passes only when every task waits, so that the test takes no time but that of
     /// the computations. It may spawn tasks and sleep with tokio; tasks that remain at the end are
     /// dropped.
+    ///
+    /// # Panics
+    /// The test panics, or does not end within the time limit.
     pub fn run<T>(self, test: impl AsyncFnOnce(World) -> T) -> T {
         // The store draws its jitter from the generator of the thread.
         fastrand::seed(self.seed);
@@ -47,7 +60,8 @@ impl Simulation {
         runtime.block_on(async {
             let shared = Arc::new(Shared::new(self.seed, self.keeps_log));
             tokio::spawn(Arc::clone(&shared).drive());
-            test(World { shared }).await
+            let result = tokio::time::timeout(self.time_limit, test(World { shared })).await;
+            result.expect("the test ends within the time limit of the simulation")
         })
     }
 }

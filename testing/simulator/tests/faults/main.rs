@@ -25,6 +25,16 @@ fn run(test: impl AsyncFnOnce(World, Server, Client)) {
     });
 }
 
+#[test]
+#[should_panic(expected = "the test ends within the time limit")]
+fn a_test_that_waits_forever_fails() {
+    run(async |_, server, client| {
+        server.pause();
+        let mut connection = client.connect(&server).await.unwrap();
+        let _: Result<_, _> = connection.command(&["PING"]).await;
+    });
+}
+
 /// Loads a script that increments a counter and returns it; returns the call.
 async fn counter(connection: &mut Connection) -> [String; 4] {
     let text = "#!lua\nlocal n = (redis.call('GET', KEYS[1]) or 0) + 1\nredis.call('SET', KEYS[1], n)\nreturn n";
