@@ -184,8 +184,20 @@ impl Daemon {
         url.strip_prefix("http://").unwrap()
     }
 
+    /// Sends a signal. `STOP` is asynchronous: waits until every thread has stopped.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+            let stat = std::fs::read_to_string(task.unwrap().path().join("stat"));
+            stat.is_ok_and(|stat| stat.contains(") T "))
+        };
+        // Only Linux shows the states of threads.
+        while signal == Signal::STOP
+            && std::fs::read_dir(&tasks).is_ok_and(|mut tasks| !tasks.all(is_stopped))
+        {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 
     /// Waits for the process to exit. Returns the exit code.
