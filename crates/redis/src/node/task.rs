@@ -37,6 +37,8 @@ const MAX_SCRIPT_LOADS: u8 = 5;
 /// request fails that is not sent: its caller then knows that it was not charged.
 const TICK: Duration = Duration::from_millis(1);
 const MARGIN: Duration = Duration::from_millis(3);
+/// How much a slow call adds to the average of the round trips at most, besides an eighth.
+const MAX_STEP: Duration = Duration::from_micros(100);
 
 /// Starts the task. It ends when the queue is closed and all calls are answered. If it panics, which
 /// is a bug, it starts again with a new connection.
@@ -208,7 +210,9 @@ impl Task {
         self.round_trip = if sample < self.round_trip {
             (self.round_trip + sample) / 2
         } else {
-            self.round_trip + (sample - self.round_trip) / 8
+            // A single stall says little about the next call.
+            let growth = self.round_trip / 8 + MAX_STEP;
+            self.round_trip + ((sample - self.round_trip) / 8).min(growth)
         };
         let is_current = generation == self.generation && self.connection.is_some();
         match result {
