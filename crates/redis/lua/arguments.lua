@@ -54,11 +54,16 @@ local function policy_at(place)
   return policy
 end
 
--- Runs a command that reads a key; returns nil if the key has another type.
+-- Runs a command that reads a key; returns nil if the key has another type. Keeps any other error,
+-- because pcall may return its text only.
+local command_error
 local function read_command(...)
   local got = redis.pcall(...)
   if type(got) ~= 'table' or not got.err then return got end
-  if not got.err:find('WRONGTYPE', 1, true) then error(got) end
+  if not got.err:find('WRONGTYPE', 1, true) then
+    command_error = got
+    error(got)
+  end
   return nil
 end
 

@@ -146,8 +146,7 @@ local function load(place, row_of)
   if magic == MAGIC and schema ~= SCHEMA and #from > 5 then return nil end
   -- Parsing fails at the end of bytes that are too short.
   local whole, key = pcall(parse, from, row_of)
-  -- An error of a command, not of the bytes.
-  if not whole and type(key) == 'table' then error(key) end
+  if command_error then error(command_error) end
   if magic == MAGIC and whole and key then return key end
   -- Mark it in the reply, because the bytes may look intact: the row of a long log may be missing.
   corrupt, bytes[place], reply[place + 3] = corrupt + 1, false, '?'

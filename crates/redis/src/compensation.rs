@@ -1,13 +1,26 @@
 //! Compensation: what takes back a charge whose request is not admitted after all.
 
-use std::time::Duration;
-
 use tollgate_core::{Cost, Decision, Id, Micros, Operation};
+use tollgate_store::Answer;
 
 use crate::request::{RequestCheck, StoreRequest};
+use crate::stats::Counters;
 
-/// How long a compensation may take.
-pub(crate) const COMPENSATION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Returns the requests that take back the charge of a request whose caller did not wait for the
+/// answer, and which is therefore not admitted. A request with an id keeps its charge, because its
+/// repeat gets the recorded answer.
+pub(crate) fn reconcile(
+    request: &StoreRequest,
+    answer: &Answer,
+    counters: &Counters,
+) -> Vec<StoreRequest> {
+    if request.request_id.is_some() {
+        return Vec::new();
+    }
+    let undo = compensation(request.operation, &request.checks, &answer.decisions);
+    counters.record_reconciled(undo.len());
+    undo
+}
 
 /// Returns the requests that take back exactly what a request was charged: none if it was denied, if
 /// it charges nothing, or if it repeats an earlier one.

@@ -3,6 +3,7 @@
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind};
 
 use crate::connection::{Dialer, ServerKind};
@@ -69,6 +70,14 @@ impl TopologyEvent {
 
 pub(crate) fn store_closed() -> Failure {
     Failure::new(FailureKind::Unreachable, "the store was closed")
+}
+
+/// Sleeps until a time; for ever if there is none.
+pub(crate) async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for a future; never returns if there is none.

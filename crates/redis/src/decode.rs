@@ -145,7 +145,7 @@ impl Execution<'_> {
     ) -> Result<Response, StoreError> {
         let mut contents: Vec<KeyContents> =
             self.slots.iter().map(|slot| std::mem::take(&mut keys[slot.key_index])).collect();
-        let response = match self.request.name.as_ref().map(|name| name.role) {
+        let response = match self.request.request_id.as_ref().map(|id| id.role) {
             Some(Role::Undo { lease }) if admitted => self.undo(&mut contents, lease, anomalies),
             Some(Role::Undo { .. }) => Ok(nothing()),
             Some(Role::Claim) => {

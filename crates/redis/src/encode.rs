@@ -184,9 +184,9 @@ impl<'a> Writer<'a> {
         self.call.slots = slots;
         for request in requests {
             let mut position = 0;
-            if let (Some(name), Some(first)) = (&request.name, request.checks.first()) {
+            if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
                 let partition = self.keyspace.partition_of(&first.key);
-                let name = self.keyspace.record(partition, name);
+                let name = self.keyspace.record(partition, id);
                 position = self.related_index(vec![name]) + 1;
             }
             self.ids.push(position);
@@ -216,13 +216,13 @@ impl<'a> Writer<'a> {
     }
 
     fn put_request(&mut self, index: usize, request: &'a StoreRequest) {
-        let role = request.name.as_ref().map(|name| name.role);
+        let role = request.request_id.as_ref().map(|id| id.role);
         let operation = match role {
             _ if request.inspects => INSPECT,
             Some(Role::Undo { .. }) => UNDO,
             _ => number_of(&request.executed_operation()),
         };
-        let named = if request.name.is_some() { NAMED } else { 0 };
+        let named = if request.request_id.is_some() { NAMED } else { 0 };
         let slots = std::mem::take(&mut self.call.slots[index]);
         #[expect(clippy::expect_used, reason = "validated: a request has at most 16 checks")]
         let count = u8::try_from(slots.len()).expect("the number of slots fits u8");
@@ -238,12 +238,12 @@ impl<'a> Writer<'a> {
             (_, Some(Role::Undo { lease })) => put_id(out, lease.unwrap_or(Id::from_u128(0))),
             (operation, _) => put_operation(out, operation),
         }
-        if let Some(name) = &request.name {
+        if let Some(id) = &request.request_id {
             self.put_u16(self.ids[index]);
-            self.requests.extend(name.fingerprint.to_be_bytes());
+            self.requests.extend(id.fingerprint.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MAX_NUMBER));
-            self.requests.push(name.role.number());
-            put_number(&mut self.requests, name.attempt);
+            self.requests.push(id.role.number());
+            put_number(&mut self.requests, id.attempt);
         }
         self.call.slots[index] = slots;
     }

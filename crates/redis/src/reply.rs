@@ -1,8 +1,8 @@
 //! Replies that arrive before their deadline, or late.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use std::pin::Pin;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 use tollgate_core::Request;

@@ -16,15 +16,15 @@ use crate::error;
 pub(crate) struct StoreRequest {
     pub(crate) operation: Operation,
     pub(crate) checks: Vec<RequestCheck>,
-    /// The request id, and what the request does with it.
-    pub(crate) name: Option<RequestName>,
+    /// The id, and what the request does with it.
+    pub(crate) request_id: Option<RequestId>,
     /// Whether to return the state of the key, and decide nothing.
     pub(crate) inspects: bool,
 }
 
 /// The request id of a request or of a part of one.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestName {
+pub(crate) struct RequestId {
     pub(crate) id: Box<[u8]>,
     /// The fingerprint of the whole request.
     pub(crate) fingerprint: u128,
@@ -87,7 +87,7 @@ pub(crate) struct RequestCheck {
 impl StoreRequest {
     /// A request without a request id.
     pub(crate) fn new(operation: Operation, checks: Vec<RequestCheck>) -> Self {
-        StoreRequest { operation, checks, name: None, inspects: false }
+        StoreRequest { operation, checks, request_id: None, inspects: false }
     }
 
     /// A request for the state of a key.
@@ -97,7 +97,7 @@ impl StoreRequest {
 
     /// Returns the operation that the server executes, unless the request is a repeat.
     pub(crate) fn executed_operation(&self) -> Operation {
-        match self.name.as_ref().map(|name| name.role) {
+        match self.request_id.as_ref().map(|id| id.role) {
             Some(Role::Claim | Role::Recall) => Operation::Peek,
             _ => self.operation,
         }
@@ -108,7 +108,8 @@ impl StoreRequest {
         !self.inspects && self.executed_operation() != Operation::Peek
     }
 
-    /// Returns an estimate of the script's execution time, from measurements on an AMD EPYC server.
+    /// Returns an estimate of the script's execution time: the figures of DESIGN.md for batches,
+    /// rounded up.
     pub(crate) fn cost(&self) -> Duration {
         const LIMIT: Duration = Duration::from_micros(3);
         const LOG: Duration = Duration::from_micros(40);
@@ -133,7 +134,7 @@ impl From<&Request<'_>> for StoreRequest {
         let mut whole = StoreRequest::new(request.operation, checks.collect());
         // Peeks are not recorded for idempotency.
         let id = request.request_id.filter(|_| request.operation != Operation::Peek);
-        whole.name = id.map(|id| RequestName {
+        whole.request_id = id.map(|id| RequestId {
             id: id.into(),
             fingerprint: fingerprint(&whole),
             role: Role::Whole,
@@ -239,6 +240,9 @@ pub(crate) struct Responder {
     pub(crate) redirections: u8,
 }
 
+/// How long a compensation may take.
+const COMPENSATION_TIMEOUT: Duration = Duration::from_secs(10);
+
 impl PendingRequest {
     pub(crate) fn new(
         request: StoreRequest,
@@ -253,15 +257,11 @@ impl PendingRequest {
     }
 
     /// A request that takes back a charge.
-    pub(crate) fn compensation(
-        request: StoreRequest,
-        partition: u16,
-        since: Instant,
-        deadline: Instant,
-    ) -> PendingRequest {
+    pub(crate) fn compensation(request: StoreRequest, partition: u16) -> PendingRequest {
+        let since = Instant::now();
+        let deadline = since + COMPENSATION_TIMEOUT;
         let responder = Responder { sender: None, since, deadline, redirections: 0 };
-        let batch_key = BatchKey::new(partition);
-        PendingRequest { request, batch_key, responder }
+        PendingRequest { request, batch_key: BatchKey::new(partition), responder }
     }
 }
 
@@ -274,6 +274,11 @@ impl Responder {
     /// Returns whether the request is a compensation.
     pub(crate) const fn is_compensation(&self) -> bool {
         self.sender.is_none()
+    }
+
+    /// Returns how long the request may take from when it was made.
+    pub(crate) fn budget(&self) -> Duration {
+        self.deadline.saturating_duration_since(self.since)
     }
 
     /// Sends the outcome; returns it if the caller no longer waits.

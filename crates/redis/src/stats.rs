@@ -84,6 +84,19 @@ impl Counters {
         }
     }
 
+    /// Records that it is known now what became of requests whose outcome was unknown. Requests of a
+    /// connection task that panicked were not counted.
+    pub(crate) fn resolve_unknown(&self, requests: u64) {
+        let mut stats = self.lock();
+        stats.unknown_outcomes = stats.unknown_outcomes.saturating_sub(requests);
+    }
+
+    pub(crate) fn record_reconciled(&self, charges: usize) {
+        #[expect(clippy::expect_used, reason = "no platform has wider pointers")]
+        let charges = u64::try_from(charges).expect("usize fits u64");
+        self.lock().reconciled += charges;
+    }
+
     /// Records a failed request; `may_charge` is whether it charges, if it was executed.
     pub(crate) fn record_error(&self, error: &StoreError, may_charge: bool) {
         let Some(kind) = error.failure() else { return };

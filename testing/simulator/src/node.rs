@@ -116,7 +116,7 @@ const NOT_AUTHENTICATED: &str = "NOAUTH Authentication required.";
 
 impl Refusal {
     /// Returns the error of a command with these flags, if it is rejected.
-    fn of_command(self, flags: u16) -> Option<&'static str> {
+    fn rejection(self, flags: u16) -> Option<&'static str> {
         let has = |flag| flags & flag != 0;
         match self {
             Refusal::OutOfMemory => has(DENY_OOM).then_some(OUT_OF_MEMORY),
@@ -232,7 +232,7 @@ impl Node {
             routed.map_err(|redirection| redirection.text())?;
         }
         let flags = command.flags(words, &self.scripts);
-        let refused = self.refusal().and_then(|refusal| refusal.of_command(flags));
+        let refused = self.refusal().and_then(|refusal| refusal.rejection(flags));
         if let Some(error) = refused {
             return Err(error.into());
         }

@@ -2,27 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod support;
+
 use std::time::Duration;
 
+use support::{ms, send, send_to};
 use tollgate_core::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_simulator::{Client, Cluster, Connection, Data, Server, Simulation, World};
+use tollgate_simulator::{Client, Cluster, Data, Server, Simulation, World};
 use tollgate_store::Store;
 use tollgate_testkit::slot_of;
-
-const fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-async fn ask(connection: &mut Connection, command: &str) -> String {
-    let words: Vec<&str> = command.split(' ').collect();
-    connection.command(&words).await.unwrap().text()
-}
-
-/// Sends a command over a new connection.
-async fn ask_server(client: &Client, server: &Server, command: &str) -> String {
-    ask(&mut client.connect(server).await.unwrap(), command).await
-}
 
 fn run(replicas: usize, test: impl AsyncFnOnce(World, Cluster, Client)) {
     Simulation::new(1).run(async |world| {
@@ -66,9 +55,9 @@ fn every_slot_has_an_owner_and_replicas_redirect() {
         let slot = slot_of("k");
         let owner = cluster.owner(slot);
         let replica = world.server(owner.index() + 3);
-        assert_eq!(ask(&mut connection, "GET k").await, moved(slot, &owner));
-        assert_eq!(ask_server(&client, &replica, "GET k").await, moved(slot, &owner));
-        assert_eq!(ask_server(&client, &owner, "SET k v").await, "OK");
+        assert_eq!(send(&mut connection, "GET k").await, moved(slot, &owner));
+        assert_eq!(send_to(&client, &replica, "GET k").await, moved(slot, &owner));
+        assert_eq!(send_to(&client, &owner, "SET k v").await, "OK");
         assert_eq!(replica.keys().len(), 1);
     });
 }
@@ -80,7 +69,7 @@ fn a_slot_of_many_keys_moves_to_a_node_without_slots() {
         let (source, target) = (cluster.owner(slot), cluster.start_primary());
         let replica = world.start_replica(&target);
         fill(&client, &source, 100_000).await;
-        assert_eq!(ask_server(&client, &target, "GET {t}5").await, moved(slot, &source));
+        assert_eq!(send_to(&client, &target, "GET {t}5").await, moved(slot, &source));
         let start = world.elapsed();
         cluster.move_slot(slot, &target, Duration::from_micros(50)).await;
         assert_eq!(world.elapsed() - start, ms(5_000));
@@ -88,8 +77,8 @@ fn a_slot_of_many_keys_moves_to_a_node_without_slots() {
         assert_eq!(target.keys().len(), 100_000);
         assert_eq!(replica.keys().len(), 100_000);
         assert_eq!(cluster.owner(slot).index(), target.index());
-        assert_eq!(ask_server(&client, &source, "GET {t}5").await, moved(slot, &target));
-        assert_eq!(ask_server(&client, &target, "PTTL {t}5").await, "995000");
+        assert_eq!(send_to(&client, &source, "GET {t}5").await, moved(slot, &target));
+        assert_eq!(send_to(&client, &target, "PTTL {t}5").await, "995000");
     });
 }
 
@@ -119,10 +108,10 @@ fn an_outdated_node_redirects_to_the_old_owner() {
             cluster.nodes().into_iter().filter(|node| node.index() != source.index()).collect();
         others[1].set_gossip_delay(ms(500));
         cluster.move_slot(slot, &others[0], ms(0)).await;
-        assert_eq!(ask_server(&client, &source, "GET {t}").await, moved(slot, &others[0]));
-        assert_eq!(ask_server(&client, &others[1], "GET {t}").await, moved(slot, &source));
+        assert_eq!(send_to(&client, &source, "GET {t}").await, moved(slot, &others[0]));
+        assert_eq!(send_to(&client, &others[1], "GET {t}").await, moved(slot, &source));
         tokio::time::sleep(ms(500)).await;
-        assert_eq!(ask_server(&client, &others[1], "GET {t}").await, moved(slot, &others[0]));
+        assert_eq!(send_to(&client, &others[1], "GET {t}").await, moved(slot, &others[0]));
     });
 }
 
@@ -138,13 +127,13 @@ fn a_promoted_replica_takes_over_the_slots() {
         primary.set_gossip_delay(ms(1_000));
         replicas[0].promote();
         assert_eq!((replicas[0].keys().len(), replicas[1].keys().len()), (0, 0));
-        assert_eq!(ask_server(&client, &replicas[0], "SET {t} v").await, "OK");
-        assert_eq!(ask_server(&client, &replicas[1], "GET {t}").await, moved(slot, &replicas[0]));
+        assert_eq!(send_to(&client, &replicas[0], "SET {t} v").await, "OK");
+        assert_eq!(send_to(&client, &replicas[1], "GET {t}").await, moved(slot, &replicas[0]));
         assert_eq!(replicas[1].keys().len(), 1);
         // The old primary does not know yet.
-        assert_eq!(ask_server(&client, &primary, "SET {t} lost").await, "OK");
+        assert_eq!(send_to(&client, &primary, "SET {t} lost").await, "OK");
         tokio::time::sleep(ms(1_000)).await;
-        assert_eq!(ask_server(&client, &primary, "GET {t}").await, moved(slot, &replicas[0]));
+        assert_eq!(send_to(&client, &primary, "GET {t}").await, moved(slot, &replicas[0]));
         assert!(!primary.is_primary());
         assert_eq!(primary.keys().len(), 1);
     });
@@ -159,10 +148,10 @@ fn a_crashed_primary_returns_as_a_replica() {
         fill(&client, &primary, 10).await;
         primary.crash(Data::Kept);
         replica.promote();
-        assert_eq!(ask_server(&client, &replica, "SET {t} v").await, "OK");
+        assert_eq!(send_to(&client, &replica, "SET {t} v").await, "OK");
         assert!(primary.is_primary(), "it does not know yet");
         primary.restart(ms(0));
-        assert_eq!(ask_server(&client, &primary, "GET {t}").await, moved(slot, &replica));
+        assert_eq!(send_to(&client, &primary, "GET {t}").await, moved(slot, &replica));
         assert_eq!((primary.is_primary(), primary.keys().len()), (false, 11));
     });
 }
@@ -174,13 +163,13 @@ fn a_cluster_is_down_without_an_owner_of_each_slot() {
         let owner = cluster.owner(slot);
         owner.set_cluster_down(true);
         let down = "CLUSTERDOWN The cluster is down";
-        assert_eq!(ask_server(&client, &owner, "GET {t}").await, down);
+        assert_eq!(send_to(&client, &owner, "GET {t}").await, down);
         owner.set_cluster_down(false);
-        assert_eq!(ask_server(&client, &owner, "GET {t}").await, "");
+        assert_eq!(send_to(&client, &owner, "GET {t}").await, "");
         cluster.unassign(slot);
         let unassigned = "CLUSTERDOWN Hash slot not served";
-        assert_eq!(ask_server(&client, &owner, "GET {t}").await, unassigned);
-        assert_eq!(ask_server(&client, &owner, "GET other").await, down);
+        assert_eq!(send_to(&client, &owner, "GET {t}").await, unassigned);
+        assert_eq!(send_to(&client, &owner, "GET other").await, down);
     });
 }
 

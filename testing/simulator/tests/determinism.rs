@@ -153,7 +153,8 @@ fn a_seed_determines_what_happens_behind_sentinels() {
     assert_deterministic(|world| {
         let server = world.start_server();
         let sentinels = world.start_sentinels(3, "main", &server);
-        let hosts: Vec<String> = sentinels.iter().map(|it| format!("{}:6379", it.host())).collect();
+        let hosts: Vec<String> =
+            sentinels.iter().map(|sentinel| format!("{}:6379", sentinel.host())).collect();
         (format!("redis+sentinel://{}/main", hosts.join(",")), vec![server])
     });
 }

@@ -2,26 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::time::Duration;
+mod support;
 
+use support::{ms, send, send_to};
 use tollgate_core::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::RedisStore;
-use tollgate_simulator::{Client, Connection, Data, Server, Simulation, World};
+use tollgate_simulator::{Client, Data, Server, Simulation, World};
 use tollgate_store::{Store, StoreError};
-
-const fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-async fn ask(connection: &mut Connection, command: &str) -> String {
-    let words: Vec<&str> = command.split(' ').collect();
-    connection.command(&words).await.unwrap().text()
-}
-
-/// Sends a command over a new connection.
-async fn ask_server(client: &Client, server: &Server, command: &str) -> String {
-    ask(&mut client.connect(server).await.unwrap(), command).await
-}
 
 /// Runs a test on a primary and a replica that lags by 100 ms.
 fn run(test: impl AsyncFnOnce(World, Client, Server, Server)) {
@@ -48,14 +35,14 @@ fn a_replica_lags_and_rejects_writes() {
     run(async |_, client, primary, replica| {
         let mut connection = client.connect(&primary).await.unwrap();
         for command in ["SET a 1 PX 60000", "HSET h x 1", "ZADD z 1 m", "SETRANGE s 2 x", "DEL a"] {
-            ask(&mut connection, command).await;
+            send(&mut connection, command).await;
             tokio::time::sleep(ms(30)).await;
         }
         // The lag is 100 ms, so the first two writes have arrived.
         assert_eq!(replica.keys().len(), 2);
         let error = "READONLY You can't write against a read only replica.";
-        assert_eq!(ask_server(&client, &replica, "SET a 1").await, error);
-        assert_eq!(ask_server(&client, &replica, "GET a").await, "1");
+        assert_eq!(send_to(&client, &replica, "SET a 1").await, error);
+        assert_eq!(send_to(&client, &replica, "GET a").await, "1");
         tokio::time::sleep(ms(100)).await;
         assert_eq!(replica.keys(), primary.keys());
         let role = client.connect(&replica).await.unwrap().command(&["ROLE"]).await.unwrap();
@@ -70,21 +57,21 @@ fn a_replica_lags_and_rejects_writes() {
 fn a_promoted_replica_has_lost_what_had_not_arrived() {
     run(async |_, client, primary, replica| {
         let mut old = client.connect(&primary).await.unwrap();
-        ask(&mut old, "SET a 1").await;
+        send(&mut old, "SET a 1").await;
         tokio::time::sleep(ms(150)).await;
-        ask(&mut old, "SET b 1").await;
+        send(&mut old, "SET b 1").await;
         replica.promote();
         tokio::time::sleep(ms(150)).await;
         assert!(replica.is_primary() && primary.is_primary());
         assert_eq!((primary.keys().len(), replica.keys().len()), (2, 1));
-        assert_eq!(ask_server(&client, &replica, "SET c 1").await, "OK");
-        assert_eq!(ask(&mut old, "SET d 1").await, "OK", "both accept writes");
+        assert_eq!(send_to(&client, &replica, "SET c 1").await, "OK");
+        assert_eq!(send(&mut old, "SET d 1").await, "OK", "both accept writes");
         primary.replicate(&replica);
         // The connection stays open.
-        assert!(ask(&mut old, "SET d 1").await.starts_with("READONLY"));
+        assert!(send(&mut old, "SET d 1").await.starts_with("READONLY"));
         assert_eq!(primary.keys(), replica.keys());
-        assert_eq!(ask_server(&client, &replica, "SET e 1").await, "OK");
-        assert_eq!(ask(&mut old, "GET e").await, "1");
+        assert_eq!(send_to(&client, &replica, "SET e 1").await, "OK");
+        assert_eq!(send(&mut old, "GET e").await, "1");
     });
 }
 
@@ -95,23 +82,23 @@ fn a_replica_keeps_what_its_primary_keeps_whatever_its_clock() {
         replica.set_replication_lag(ms(0));
         let mut connection = client.connect(&primary).await.unwrap();
         for command in ["HSET h a 1", "PEXPIRE h 60000", "HSET h b 2", "SET s v PX 10"] {
-            ask(&mut connection, command).await;
+            send(&mut connection, command).await;
         }
         tokio::time::sleep(ms(20)).await;
         // The string has expired on the primary, but its replica was not told.
         replica.set_clock_offset(-1_000_000);
         assert_eq!(replica.keys().len(), 2);
-        assert_eq!(ask(&mut connection, "HSET s c 3").await, "1");
+        assert_eq!(send(&mut connection, "HSET s c 3").await, "1");
         let mut connection = client.connect(&replica).await.unwrap();
-        assert_eq!(ask(&mut connection, "HGET h a").await, "1");
-        assert_eq!(ask(&mut connection, "HGET s c").await, "3");
+        assert_eq!(send(&mut connection, "HGET h a").await, "1");
+        assert_eq!(send(&mut connection, "HGET s c").await, "3");
     });
 }
 
 #[test]
 fn a_restarted_server_and_its_replicas_agree() {
     run(async |_, client, primary, replica| {
-        ask_server(&client, &primary, "SET a 1").await;
+        send_to(&client, &primary, "SET a 1").await;
         replica.crash(Data::Lost);
         replica.restart(ms(0));
         assert_eq!(replica.keys().len(), 1);
@@ -138,7 +125,7 @@ fn sentinels_report_a_promoted_replica_after_a_delay() {
         assert_eq!(master(&sentinels[1]).await, primary.host());
         tokio::time::sleep(ms(5_000)).await;
         assert_eq!(master(&sentinels[1]).await, replica.host());
-        let error = ask_server(&client, &sentinels[0], "GET k").await;
+        let error = send_to(&client, &sentinels[0], "GET k").await;
         assert!(error.starts_with("ERR unknown command 'GET'"), "{error}");
     });
 }

@@ -15,16 +15,14 @@ use tollgate_store::{FailureKind, StoreError};
 
 use super::parts::Part;
 use super::{
-    CrossSlotRequest, Dispatcher, into_decisions, is_allowed, lease_of, not_charged,
-    without_charged,
+    CrossSlotRequest, Decisions, Dispatcher, all_allow, deadline_passed, into_decisions,
+    is_allowed, lease_of, not_charged, receive_all, without_charged,
 };
 use crate::request::{self, RecordScope, Response, Role, StoreRequest};
 
 /// The delays between repetitions of a part whose outcome is unknown.
 const MIN_DELAY: Duration = Duration::from_millis(5);
 const MAX_DELAY: Duration = Duration::from_millis(500);
-
-type Decisions = Result<Vec<Decision>, StoreError>;
 
 /// The result of a claim.
 enum Claim {
@@ -42,16 +40,16 @@ impl CrossSlotRequest<'_> {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
         let [home, others @ ..] = parts else { return Ok(Vec::new()) };
-        let claim = self.send_named(home, Role::Claim, RecordScope::Request, 0);
-        let peeks: Vec<_> =
-            others.iter().map(|part| self.send_part(part, Operation::Peek)).collect();
+        let claim = self.send_with_id(home, Role::Claim, RecordScope::Request, 0);
+        let peek = |part| self.send_part(part, Operation::Peek);
+        let peeks: Vec<_> = others.iter().map(peek).collect();
         let (claimed, attempt) = match into_claim(request::response(claim.await))? {
             Claim::Attempt(decisions, attempt) => (decisions, attempt),
             Claim::Repeat(home) => return self.recall(home, others).await,
         };
         let mut peeked = vec![claimed];
-        for peek in peeks {
-            peeked.push(into_decisions(peek.await).map_err(not_charged)?);
+        for decisions in receive_all(peeks).await {
+            peeked.push(decisions.map_err(not_charged)?);
         }
         let lease = lease_of(self.request.operation);
         if !all_allow(&peeked) && !self.is_repeated_lease(parts, &peeked, lease).await? {
@@ -60,7 +58,8 @@ impl CrossSlotRequest<'_> {
         if !is_wanted() {
             return Err(deadline_passed());
         }
-        let charged = self.charge(others, attempt).await;
+        let charge = |part| self.send_with_id(part, Role::Part, RecordScope::Part, attempt);
+        let charged = receive_all(others.iter().map(charge).collect()).await;
         let decided = self.decide_charged(home, &charged, attempt, is_wanted).await;
         let is_charged = match &decided {
             Ok(decided) => all_allow(decided),
@@ -71,17 +70,6 @@ impl CrossSlotRequest<'_> {
             self.undo(others, &charged, attempt);
         }
         decided.map(|decided| if is_charged { decided } else { without_charged(decided, peeked) })
-    }
-
-    /// Charges the parts other than the first.
-    async fn charge(&self, others: &[Part], attempt: u64) -> Vec<Decisions> {
-        let send = |part| self.send_named(part, Role::Part, RecordScope::Part, attempt);
-        let sent: Vec<_> = others.iter().map(send).collect();
-        let mut charged = Vec::with_capacity(sent.len());
-        for part in sent {
-            charged.push(into_decisions(part.await));
-        }
-        charged
     }
 
     /// Charges the first part, if the others admit.
@@ -112,7 +100,7 @@ impl CrossSlotRequest<'_> {
 
     /// Charges the first part. If its outcome is unknown, repeats it until the server answers.
     async fn commit(&self, home: &Part, attempt: u64) -> Decisions {
-        let commit = self.named(home, Role::Commit, RecordScope::Request, attempt);
+        let commit = self.with_id(home, Role::Commit, RecordScope::Request, attempt);
         match into_decisions(self.send(commit.clone(), home.partition).await) {
             Err(error) if error.is_outcome_unknown() => {
                 self.dispatcher.repeat(&commit, home.partition, 1).await.unwrap_or(Err(error))
@@ -127,13 +115,10 @@ impl CrossSlotRequest<'_> {
         home: Vec<Decision>,
         others: &[Part],
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
-        let sent: Vec<_> = others
-            .iter()
-            .map(|part| self.send_named(part, Role::Recall, RecordScope::Part, 0))
-            .collect();
+        let recall = |part| self.send_with_id(part, Role::Recall, RecordScope::Part, 0);
         let mut recalled = vec![home];
-        for part in sent {
-            recalled.push(into_decisions(part.await).map_err(not_charged)?);
+        for decisions in receive_all(others.iter().map(recall).collect()).await {
+            recalled.push(decisions.map_err(not_charged)?);
         }
         recalled.iter_mut().flatten().for_each(|decision| decision.replayed = true);
         Ok(recalled)
@@ -148,7 +133,7 @@ impl CrossSlotRequest<'_> {
             }
             let undo = StoreRequest {
                 operation: Operation::Refund { time: None },
-                ..self.named(part, role, RecordScope::Part, attempt)
+                ..self.with_id(part, role, RecordScope::Part, attempt)
             };
             let unknown = u64::from(charged.as_ref().is_err_and(StoreError::is_outcome_unknown));
             let (dispatcher, partition) = (self.dispatcher.clone(), part.partition);
@@ -177,7 +162,7 @@ impl Dispatcher {
                     unknown += u64::from(error.is_outcome_unknown());
                 }
                 decisions => {
-                    self.context.counters.lock().unknown_outcomes -= unknown;
+                    self.context.counters.resolve_unknown(unknown);
                     return Some(decisions);
                 }
             }
@@ -195,14 +180,6 @@ fn into_claim(response: Result<Response, StoreError>) -> Result<Claim, StoreErro
     }
 }
 
-fn all_allow(parts: &[Vec<Decision>]) -> bool {
-    parts.iter().all(|decisions| is_allowed(decisions))
-}
-
 fn is_superseded(error: &StoreError) -> bool {
     error.failure() == Some(FailureKind::Superseded)
-}
-
-fn deadline_passed() -> StoreError {
-    StoreError::unavailable(FailureKind::Overloaded, "the deadline passed before the charge")
 }

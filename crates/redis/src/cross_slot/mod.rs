@@ -23,10 +23,10 @@ use tokio::time::Instant;
 use tollgate_core::{Decision, Id, Micros, Operation, Reason};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
-use crate::compensation::{COMPENSATION_TIMEOUT, compensation, lease_of};
+use crate::compensation::{compensation, lease_of, reconcile};
 use crate::context::StoreContext;
 use crate::request::{
-    self, Delivery, Outcome, PendingRequest, RecordScope, RequestName, Role, StoreRequest,
+    self, Delivery, Outcome, PendingRequest, RecordScope, RequestId, Role, StoreRequest,
 };
 use crate::topology::Routes;
 use parts::{Part, Parts};
@@ -37,6 +37,9 @@ pub(crate) struct CrossSlotRequest<'a> {
     pub(crate) request: &'a StoreRequest,
     pub(crate) deadline: Instant,
 }
+
+/// The decisions of a part.
+type Decisions = Result<Vec<Decision>, StoreError>;
 
 /// Sends requests to the nodes of their keys.
 #[derive(Clone, Debug)]
@@ -58,24 +61,17 @@ impl Dispatcher {
         receiver
     }
 
-    /// Takes back the charge of a request whose caller did not wait for the answer. A request with
-    /// an id keeps its charge, because its repeat gets the recorded answer.
+    /// Takes back the charge of a request whose caller did not wait for the answer.
     pub(crate) fn reconcile(&self, request: &StoreRequest, answer: &Answer) {
-        if request.name.is_some() {
-            return;
-        }
-        for undo in compensation(request.operation, &request.checks, &answer.decisions) {
-            self.context.counters.lock().reconciled += 1;
-            self.send_compensation(undo);
-        }
+        self.compensate(reconcile(request, answer, &self.context.counters));
     }
 
-    fn send_compensation(&self, undo: StoreRequest) {
-        let Some(check) = undo.checks.first() else { return };
-        let partition = self.context.keyspace.partition_of(&check.key);
-        let now = Instant::now();
-        let deadline = now + COMPENSATION_TIMEOUT;
-        self.routes.submit(PendingRequest::compensation(undo, partition, now, deadline));
+    fn compensate(&self, undo: Vec<StoreRequest>) {
+        for undo in undo {
+            // A compensation has the check whose charge it takes back.
+            let partition = self.context.keyspace.partition_of(&undo.checks[0].key);
+            self.routes.submit(PendingRequest::compensation(undo, partition));
+        }
     }
 }
 
@@ -84,17 +80,17 @@ impl CrossSlotRequest<'_> {
     pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
         let request = self.request;
         let parts = Parts::new(request, &self.dispatcher.context.keyspace);
-        let has_id = request.name.is_some();
+        let has_id = request.request_id.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {
             _ if request.operation == Operation::Peek => self.peek(&parts.enforced).await?,
             [part] => vec![into_decisions(
-                self.send_named(part, Role::Whole, RecordScope::Request, 0).await,
+                self.send_with_id(part, Role::Whole, RecordScope::Request, 0).await,
             )?],
             several if has_id => self.attempt(several, is_wanted).await?,
             several => self.peek_then_charge(several, is_wanted).await?,
         };
-        let is_admitted = enforced.iter().all(|decisions| is_allowed(decisions));
+        let is_admitted = all_allow(&enforced);
         let shadows = early_shadows.unwrap_or_else(|| self.send_shadows(&parts, is_admitted));
         let mut decided = enforced;
         for shadow in shadows {
@@ -112,20 +108,23 @@ impl CrossSlotRequest<'_> {
     }
 
     /// Sends a part under the request id of the whole request, if it has one.
-    fn send_named(
+    fn send_with_id(
         &self,
         part: &Part,
         role: Role,
         scope: RecordScope,
         attempt: u64,
     ) -> oneshot::Receiver<Outcome> {
-        self.send(self.named(part, role, scope, attempt), part.partition)
+        self.send(self.with_id(part, role, scope, attempt), part.partition)
     }
 
-    fn named(&self, part: &Part, role: Role, scope: RecordScope, attempt: u64) -> StoreRequest {
-        let name = self.request.name.as_ref();
-        let name = name.map(|name| RequestName { role, scope, attempt, ..name.clone() });
-        StoreRequest { name, ..StoreRequest::new(self.request.operation, part.checks.clone()) }
+    fn with_id(&self, part: &Part, role: Role, scope: RecordScope, attempt: u64) -> StoreRequest {
+        let request_id = self.request.request_id.as_ref();
+        let request_id = request_id.map(|id| RequestId { role, scope, attempt, ..id.clone() });
+        StoreRequest {
+            request_id,
+            ..StoreRequest::new(self.request.operation, part.checks.clone())
+        }
     }
 
     /// Sends the shadow checks. They are recorded only if the request is admitted, as in a single
@@ -133,7 +132,7 @@ impl CrossSlotRequest<'_> {
     fn send_shadows(&self, parts: &Parts, is_recorded: bool) -> Vec<oneshot::Receiver<Outcome>> {
         let send = |part| {
             if is_recorded {
-                self.send_named(part, Role::Whole, RecordScope::Shadows, 0)
+                self.send_with_id(part, Role::Whole, RecordScope::Shadows, 0)
             } else {
                 self.send_part(part, self.request.operation)
             }
@@ -141,24 +140,15 @@ impl CrossSlotRequest<'_> {
         parts.shadows.iter().map(send).collect()
     }
 
-    async fn send_all(
-        &self,
-        parts: &[Part],
-        operation: Operation,
-    ) -> Vec<Result<Vec<Decision>, StoreError>> {
-        let sent: Vec<_> = parts.iter().map(|part| self.send_part(part, operation)).collect();
-        let mut answers = Vec::with_capacity(sent.len());
-        for receiver in sent {
-            answers.push(into_decisions(receiver.await));
-        }
-        answers
+    async fn send_all(&self, parts: &[Part], operation: Operation) -> Vec<Decisions> {
+        receive_all(parts.iter().map(|part| self.send_part(part, operation)).collect()).await
     }
 
     /// Peeks at every partition.
     async fn peek(&self, parts: &[Part]) -> Result<Vec<Vec<Decision>>, StoreError> {
         let answers = self.send_all(parts, Operation::Peek).await.into_iter();
         let mut peeked = answers.collect::<Result<Vec<_>, _>>().map_err(not_charged)?;
-        if !peeked.iter().all(|decisions| is_allowed(decisions)) {
+        if !all_allow(&peeked) {
             // A denied request has no delay.
             peeked.iter_mut().flatten().for_each(|decision| decision.delay = Micros::ZERO);
         }
@@ -172,26 +162,25 @@ impl CrossSlotRequest<'_> {
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
         let request = self.request;
         let peeked = self.peek(parts).await?;
-        let is_admitted = peeked.iter().all(|decisions| is_allowed(decisions));
+        let is_admitted = all_allow(&peeked);
         let lease = lease_of(request.operation);
         if !is_admitted && !self.is_repeated_lease(parts, &peeked, lease).await? {
             return Ok(self.count_denied(parts, request.operation, peeked).await);
         }
         if !is_wanted() {
-            let message = "the deadline passed before the charge";
-            return Err(StoreError::unavailable(FailureKind::Overloaded, message));
+            return Err(deadline_passed());
         }
         let charged = self.send_all(parts, request.operation).await;
-        if all_allowed(&charged) {
-            return charged.into_iter().collect();
-        }
-        for (part, charged) in parts.iter().zip(&charged) {
-            if let Ok(decisions) = charged {
-                self.compensate(part, decisions);
+        let is_charged = |part: &Decisions| part.as_ref().is_ok_and(|part| is_allowed(part));
+        if !charged.iter().all(is_charged) {
+            for (part, charged) in parts.iter().zip(&charged) {
+                if let Ok(decisions) = charged {
+                    self.compensate(part, decisions);
+                }
             }
         }
         let charged = charged.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(without_charged(charged, peeked))
+        Ok(if all_allow(&charged) { charged } else { without_charged(charged, peeked) })
     }
 
     /// Returns whether every check that denies does so only because its key holds the request's lease
@@ -254,9 +243,8 @@ impl CrossSlotRequest<'_> {
 
     /// Refunds what a partition was charged. If that fails, the charge remains until it recovers.
     fn compensate(&self, part: &Part, decisions: &[Decision]) {
-        for undo in compensation(self.request.operation, &part.checks, decisions) {
-            self.dispatcher.send_compensation(undo);
-        }
+        let undo = compensation(self.request.operation, &part.checks, decisions);
+        self.dispatcher.compensate(undo);
     }
 }
 
@@ -264,12 +252,24 @@ fn is_allowed(decisions: &[Decision]) -> bool {
     decisions.iter().all(|decision| decision.allowed)
 }
 
-fn all_allowed(answers: &[Result<Vec<Decision>, StoreError>]) -> bool {
-    answers.iter().all(|answer| answer.as_ref().is_ok_and(|decisions| is_allowed(decisions)))
+fn all_allow(parts: &[Vec<Decision>]) -> bool {
+    parts.iter().all(|decisions| is_allowed(decisions))
 }
 
-fn into_decisions(delivery: Delivery) -> Result<Vec<Decision>, StoreError> {
+fn into_decisions(delivery: Delivery) -> Decisions {
     request::into_answer(delivery).map(|answer| answer.decisions)
+}
+
+async fn receive_all(sent: Vec<oneshot::Receiver<Outcome>>) -> Vec<Decisions> {
+    let mut received = Vec::with_capacity(sent.len());
+    for part in sent {
+        received.push(into_decisions(part.await));
+    }
+    received
+}
+
+fn deadline_passed() -> StoreError {
+    StoreError::unavailable(FailureKind::Overloaded, "the deadline passed before the charge")
 }
 
 /// Replaces the decisions of the parts that admit, which were not charged in the end, by those of a

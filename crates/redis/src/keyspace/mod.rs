@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 use tollgate_core::Micros;
 
-use crate::request::{RecordScope, RequestName};
+use crate::request::{RecordScope, RequestId};
 
 pub(crate) use hash::{SLOTS, bucket, hash, slot};
 
@@ -81,18 +81,15 @@ impl Keyspace {
 
     /// Returns the name of the record of a request id, in a partition. The record of a part has the
     /// fingerprint in its name, so that other requests with the same id have another name.
-    pub(crate) fn record(&self, partition: u16, name: &RequestName) -> Vec<u8> {
-        let letter = match name.scope {
-            RecordScope::Request => return self.named(partition, "i", &name.id),
-            RecordScope::Part => 'p',
-            RecordScope::Shadows => 's',
+    pub(crate) fn record(&self, partition: u16, id: &RequestId) -> Vec<u8> {
+        let fingerprint = id.fingerprint;
+        let suffix = match id.scope {
+            RecordScope::Request => "i".to_owned(),
+            RecordScope::Part => format!("p{fingerprint:032x}."),
+            RecordScope::Shadows => format!("s{fingerprint:032x}."),
         };
-        self.named(partition, &format!("{letter}{:032x}.", name.fingerprint), &name.id)
-    }
-
-    fn named(&self, partition: u16, suffix: &str, id: &[u8]) -> Vec<u8> {
         let mut name = self.prefix(partition);
-        put_text(&mut name, suffix, id);
+        put_text(&mut name, &suffix, &id.id);
         name
     }
 
@@ -239,21 +236,21 @@ mod tests {
         assert_eq!(keys(|n| format!("10.0.{}.{}", n / 256, n % 256)), 64);
     }
 
-    fn record_names(id: &[u8]) -> Vec<RequestName> {
+    fn request_ids(id: &[u8]) -> Vec<RequestId> {
         let scopes = [
             (RecordScope::Request, 0),
             (RecordScope::Part, 1),
             (RecordScope::Part, 2),
             (RecordScope::Shadows, 1),
         ];
-        let name = |(scope, fingerprint)| RequestName {
+        let request_id = |(scope, fingerprint)| RequestId {
             id: id.into(),
             fingerprint,
             scope,
             role: Role::Whole,
             attempt: 0,
         };
-        scopes.map(name).into()
+        scopes.map(request_id).into()
     }
 
     #[test]
@@ -286,8 +283,8 @@ mod tests {
                         assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
                     }
                 }
-                for name in record_names(text) {
-                    assert!(all.insert(keyspace.record(0, &name)));
+                for id in request_ids(text) {
+                    assert!(all.insert(keyspace.record(0, &id)));
                 }
             }
         }
@@ -326,7 +323,7 @@ mod tests {
                     let parts = [Part::State, Part::ReservationsById, ROW];
                     let mut all: Vec<_> =
                         parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
-                    all.extend(record_names(text).iter().map(|name| keyspace.record(0, name)));
+                    all.extend(request_ids(text).iter().map(|id| keyspace.record(0, id)));
                     for name in all {
                         for other in namespaces {
                             let place = usize::from(keyspace.is_partitioned());

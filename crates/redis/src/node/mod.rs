@@ -39,6 +39,10 @@ impl Node {
         self.0.submit(pending);
     }
 
+    pub(crate) fn is_connected(&self) -> bool {
+        self.0.is_up()
+    }
+
     /// Returns a channel for commands, if the server is connected.
     pub(crate) fn commands(&self) -> Option<CommandChannel> {
         self.0.commands()

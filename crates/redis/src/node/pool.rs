@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
 use super::queue::{RequestQueue, Taken};
-use crate::compensation::{COMPENSATION_TIMEOUT, compensation};
+use crate::compensation::reconcile;
 use crate::connection::CommandChannel;
 use crate::context::{Status, StoreContext, TopologyEvent, store_closed};
 use crate::keyspace::{bucket, hash};
@@ -80,6 +80,7 @@ impl Pool {
         let index = match up {
             0 => 0,
             up if up & (1 << preferred) != 0 => preferred,
+            // A bit without a connection is never set.
             up => (0..self.connections.len()).find(|index| up & (1 << index) != 0).unwrap_or(0),
         };
         self.push(index, pending);
@@ -134,9 +135,9 @@ impl Pool {
         taken
     }
 
-    /// Fails the waiting requests for which an answer at this time is too late.
-    pub(super) fn expire(&self, index: usize, answered_at: Instant) {
-        let late = self.connections[index].lock().requests.take_late(answered_at);
+    /// Fails the waiting requests whose deadline is near.
+    pub(super) fn expire(&self, index: usize, now: Instant) {
+        let late = self.connections[index].lock().requests.take_late(now);
         self.len.fetch_sub(late.len(), Ordering::Relaxed);
         self.fail_late(late);
     }
@@ -241,19 +242,11 @@ impl Pool {
         }
     }
 
-    /// Takes back the charge of a request whose caller did not wait for the answer, and which is
-    /// therefore not admitted. A request with an id keeps its charge, because its repeat gets the
-    /// recorded answer.
+    /// Takes back the charge of a request whose caller did not wait for the outcome.
     pub(super) fn reconcile(&self, request: &StoreRequest, partition: u16, outcome: &Outcome) {
         let Ok(Response::Decisions(answer)) = outcome else { return };
-        if request.name.is_some() {
-            return;
-        }
-        let now = Instant::now();
-        for undo in compensation(request.operation, &request.checks, &answer.decisions) {
-            self.context.counters.lock().reconciled += 1;
-            let deadline = now + COMPENSATION_TIMEOUT;
-            self.submit(PendingRequest::compensation(undo, partition, now, deadline));
+        for undo in reconcile(request, answer, &self.context.counters) {
+            self.submit(PendingRequest::compensation(undo, partition));
         }
     }
 

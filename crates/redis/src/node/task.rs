@@ -21,7 +21,7 @@ use super::batch::Batch;
 use super::connection_state::{ConnectionState, Step, ends_connection};
 use super::pool::{ConnectionQueue, Pool};
 use crate::connection::{CallOptions, CommandError, Connection};
-use crate::context::{TopologyEvent, store_closed, wait_for};
+use crate::context::{TopologyEvent, sleep_until, store_closed, wait_for};
 use crate::error;
 use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
@@ -33,10 +33,8 @@ use crate::url::Address;
 const MAX_PACKETS: usize = 2;
 /// How often a call is repeated because the server's scripts were flushed.
 const MAX_SCRIPT_LOADS: u8 = 5;
-/// How often waiting requests are checked for their deadlines, and how long before its deadline a
-/// request fails that is not sent: its caller then knows that it was not charged.
+/// How often waiting requests are checked for their deadlines.
 const TICK: Duration = Duration::from_millis(1);
-const MARGIN: Duration = Duration::from_millis(3);
 /// How much a slow call adds to the average of the round trips at most, besides an eighth.
 const MAX_STEP: Duration = Duration::from_micros(100);
 
@@ -66,6 +64,8 @@ struct Task {
     packets: usize,
     /// A moving average of the round trips.
     round_trip: Duration,
+    /// When waiting requests are checked for their deadlines next.
+    expires_at: Instant,
 }
 
 /// The result of a call.
@@ -80,10 +80,11 @@ struct CallResult {
 
 impl Task {
     fn new(pool: &Arc<Pool>, index: usize) -> Self {
+        let now = Instant::now();
         Task {
             pool: Arc::clone(pool),
             index,
-            state: ConnectionState::new(Instant::now()),
+            state: ConnectionState::new(now),
             connection: None,
             generation: 0,
             attempt: None,
@@ -91,6 +92,7 @@ impl Task {
             in_flight: FuturesOrdered::new(),
             packets: 0,
             round_trip: Duration::ZERO,
+            expires_at: now,
         }
     }
 
@@ -108,7 +110,7 @@ impl Task {
             self.send_queue();
             let is_blocked = !self.queue().is_empty();
             if is_blocked {
-                self.pool.expire(self.index, Instant::now() + MARGIN);
+                self.expire_queue();
             }
             let pool = Arc::clone(&self.pool);
             tokio::select! {
@@ -116,9 +118,18 @@ impl Task {
                 Some(result) = self.in_flight.next() => self.handle_result(result),
                 attempt = wait_for(&mut self.attempt) => self.handle_attempt(attempt),
                 () = pool.connections[self.index].wake.notified() => {}
-                () = sleep_until(wait), if wait.is_some() => {}
+                () = sleep_until(wait) => {}
                 () = tokio::time::sleep(TICK), if is_blocked => {}
             }
+        }
+    }
+
+    /// Fails requests whose deadline is near. Each new request wakes the task, so this is limited.
+    fn expire_queue(&mut self) {
+        let now = Instant::now();
+        if now >= self.expires_at {
+            self.expires_at = now + TICK;
+            self.pool.expire(self.index, now);
         }
     }
 
@@ -296,13 +307,6 @@ impl Task {
         for batch in self.repeats.drain(..) {
             batch.fail(&failure.clone().into(), &self.pool);
         }
-    }
-}
-
-async fn sleep_until(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
 

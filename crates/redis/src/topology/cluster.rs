@@ -2,31 +2,23 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tollgate_store::{Failure, FailureKind};
 
-use super::discovery::text;
+use super::discovery::{first_success, text};
 use super::slot_map::{SlotMap, parse_epochs};
 use crate::connection::CommandChannel;
 use crate::node::Node;
 use crate::url::Address;
 
-/// How long a node may take to answer before the next is queried as well.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 /// Returns the slots according to the first node that answers, and that node.
 pub(super) async fn query(
     nodes: Vec<(Address, CommandChannel)>,
 ) -> Result<(Address, SlotMap), Failure> {
-    super::discovery::first_success(nodes.into_iter().enumerate().map(
-        async |(number, (node, commands))| {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            tokio::time::sleep(PATIENCE.saturating_mul(number)).await;
-            let slots = fetch_slots(&commands, &node).await?;
-            Ok((node, slots))
-        },
-    ))
+    first_success(nodes.into_iter().map(async |(node, commands)| {
+        let slots = fetch_slots(&commands, &node).await?;
+        Ok((node, slots))
+    }))
     .await
 }
 

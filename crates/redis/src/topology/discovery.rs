@@ -1,14 +1,24 @@
 //! Helpers shared by the discovery of clusters and of sentinels.
 
+use std::time::Duration;
+
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 use tollgate_store::{Failure, FailureKind};
 
-/// Runs requests concurrently; returns the first success, or else the last failure.
+/// How long a server may take to answer before the next is queried as well.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Queries servers one after the other until one answers; returns the first success, or else the last
+/// failure.
 pub(super) async fn first_success<T>(
     requests: impl IntoIterator<Item = impl Future<Output = Result<T, Failure>>>,
 ) -> Result<T, Failure> {
-    let mut requests: FuturesUnordered<_> = requests.into_iter().collect();
+    let delayed = requests.into_iter().zip(0..).map(async |(request, number)| {
+        tokio::time::sleep(PATIENCE * number).await;
+        request.await
+    });
+    let mut requests: FuturesUnordered<_> = delayed.collect();
     let mut last = Failure::new(FailureKind::Unreachable, "no server is configured");
     while let Some(result) = requests.next().await {
         match result {

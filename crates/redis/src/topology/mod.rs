@@ -28,7 +28,7 @@ pub(crate) use sentinels::Sentinels;
 pub(crate) use slot_map::SlotMap;
 
 use crate::connection::CommandChannel;
-use crate::context::{Status, StoreContext, TopologyEvent, wait_for};
+use crate::context::{Status, StoreContext, TopologyEvent, sleep_until, wait_for};
 use crate::jitter::Jitter;
 use crate::node::Node;
 use crate::request::{BatchKey, PendingRequest};
@@ -119,7 +119,7 @@ impl Topology {
 
     /// Connects to the nodes that are needed, and disconnects from others.
     fn maintain_nodes(&mut self) {
-        let is_connected = self.nodes.values().any(|node| node.commands().is_some());
+        let is_connected = self.nodes.values().any(|node| node.is_connected());
         let needed = self.state.nodes_to_keep(is_connected, Instant::now());
         self.nodes.retain(|address, _| needed.contains(address));
         for address in needed {
@@ -128,14 +128,14 @@ impl Topology {
     }
 
     fn connected(&self) -> BTreeSet<Address> {
-        let connected = self.nodes.iter().filter(|(_, node)| node.commands().is_some());
+        let connected = self.nodes.iter().filter(|(_, node)| node.is_connected());
         connected.map(|(address, _)| address.clone()).collect()
     }
 
     /// Returns whether there is a server to query.
     fn can_query(&self) -> bool {
         match &self.discovery {
-            Discovery::Cluster(_) => self.nodes.values().any(|node| node.commands().is_some()),
+            Discovery::Cluster(_) => self.nodes.values().any(|node| node.is_connected()),
             Discovery::Sentinels(_) => true,
         }
     }
@@ -219,10 +219,10 @@ impl Topology {
                 // A sentinel may be outdated: a new master must be connected, and thereby have
                 // proved that it is a master, before it replaces one that is.
                 let is_connected = |address: &Address| {
-                    self.nodes.get(address).is_some_and(|node| node.commands().is_some())
+                    self.nodes.get(address).is_some_and(|node| node.is_connected())
                 };
                 let current = self.routes.nodes();
-                let is_current_connected = current.iter().any(|node| node.commands().is_some());
+                let is_current_connected = current.iter().any(|node| node.is_connected());
                 if !is_connected(master) && is_current_connected {
                     return;
                 }
@@ -329,11 +329,10 @@ impl Topology {
 
     fn expire_held(&mut self) {
         let latest = Instant::now() + TICK;
-        let (expired, held) = std::mem::take(&mut self.held)
+        let (expired, held): (Vec<_>, _) = std::mem::take(&mut self.held)
             .into_iter()
             .partition(|held| held.responder.deadline < latest);
         self.held = held;
-        let expired: Vec<PendingRequest> = expired;
         for pending in expired {
             let message = "the topology was not discovered within the deadline";
             self.routes.fail(pending, &Failure::new(FailureKind::Unreachable, message));
@@ -347,12 +346,5 @@ impl Topology {
             // The receiver was dropped with the store; nothing to do.
             let _ = sender.send(event);
         });
-    }
-}
-
-async fn sleep_until(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }

@@ -18,6 +18,7 @@ use crate::options::RedisOptions;
 
 pub(super) struct PartitionCheck {
     record: Record,
+    slot: u16,
     state: State,
     in_progress: Option<BoxFuture<'static, Result<(), CheckError>>>,
     next: Option<Instant>,
@@ -66,14 +67,13 @@ impl PartitionCheck {
             partitions: options.groups,
             expiry_ms: if options.clock.is_some() { REPLAY_EXPIRY_MS } else { EXPIRY_MS },
         };
-        PartitionCheck { record, state: State::Unchecked, in_progress: None, next: None }
+        let slot = slot(namespace.as_bytes());
+        PartitionCheck { record, slot, state: State::Unchecked, in_progress: None, next: None }
     }
 
     /// Returns the slot of the stored number.
     pub(super) fn slot(&self) -> u16 {
-        let (_, tag) = self.record.name.split_once('{').unwrap_or_default();
-        let (tag, _) = tag.split_once('}').unwrap_or_default();
-        slot(tag.as_bytes())
+        self.slot
     }
 
     /// Returns whether requests can be sent: not before the first check, nor after a mismatch.

@@ -40,7 +40,7 @@ impl Routes {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let is_known = matches!(*table, Table::Known(_));
         drop(table);
-        // The topology task alone replaces the table, so it has not changed since then.
+        // The topology task alone replaces the table, so it has not changed since.
         if is_final || !is_known {
             self.replace(Table::Down(failure.clone()));
         }

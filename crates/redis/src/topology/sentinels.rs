@@ -25,8 +25,6 @@ pub(crate) struct Sentinels {
     dialed: Mutex<BTreeMap<Address, Instant>>,
 }
 
-/// How long a sentinel may take to answer before the next is queried as well.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// The minimum interval between connections to a sentinel.
 const DIAL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -46,8 +44,7 @@ impl Sentinels {
                 return master;
             }
         }
-        first_success(self.sentinels.iter().zip(0..).map(async |(sentinel, number)| {
-            tokio::time::sleep(PATIENCE * number).await;
+        first_success(self.sentinels.iter().map(async |sentinel| {
             self.limit_dials(sentinel).await;
             let connection = self.dialer.dial(sentinel, || ()).await?;
             self.query_sentinel(sentinel, connection).await

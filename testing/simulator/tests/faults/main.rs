@@ -5,17 +5,16 @@
 mod network;
 mod process;
 mod replies;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use support::ms;
 use tollgate_simulator::{Client, Connection, Server, Simulation, World};
 use tollgate_testkit::Reply;
-
-const fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// Runs a test on one server and one client.
 fn run(test: impl AsyncFnOnce(World, Server, Client)) {
@@ -43,7 +42,7 @@ async fn counter(connection: &mut Connection) -> [String; 4] {
 }
 
 /// Sends a command and returns the reply as text, or the kind of the error.
-async fn ask(connection: &mut Connection, command: &str) -> Result<String, ErrorKind> {
+async fn send(connection: &mut Connection, command: &str) -> Result<String, ErrorKind> {
     let words: Vec<&str> = command.split(' ').collect();
     text(connection.command(&words).await)
 }

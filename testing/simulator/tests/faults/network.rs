@@ -5,7 +5,7 @@ use std::io::ErrorKind::{ConnectionReset, TimedOut};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_simulator::Partition;
 
-use super::{ask, assert_pending, ms, run, text};
+use super::{assert_pending, ms, run, send, text};
 
 #[test]
 fn messages_take_their_latency_in_each_direction_and_keep_their_order() {
@@ -14,7 +14,7 @@ fn messages_take_their_latency_in_each_direction_and_keep_their_order() {
         let mut connection = client.connect(&server).await.unwrap();
         assert_eq!(world.elapsed(), ms(10));
         assert_eq!(server.stats().accepted, [ms(5)]);
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), "PONG");
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), "PONG");
         assert_eq!(world.elapsed(), ms(20));
         server.links().set_latency(ms(1), ms(50));
         for number in 0..20 {
@@ -35,9 +35,9 @@ fn split_messages_arrive_completely() {
         let value = "0123456789".repeat(1_000);
         let mut connection = client.connect(&server).await.unwrap();
         let before = world.elapsed();
-        assert_eq!(ask(&mut connection, &format!("SET k {value}")).await.unwrap(), "OK");
+        assert_eq!(send(&mut connection, &format!("SET k {value}")).await.unwrap(), "OK");
         assert!(world.elapsed() - before > ms(6), "a split message takes longer");
-        assert_eq!(ask(&mut connection, "GET k").await.unwrap(), value);
+        assert_eq!(send(&mut connection, "GET k").await.unwrap(), value);
     });
 }
 
@@ -124,7 +124,7 @@ fn reset_connections_lose_what_has_not_arrived() {
         connection.send(&["SET", "k", "v"]).await.unwrap();
         server.links().reset();
         assert_eq!(text(connection.receive().await), Err(ConnectionReset));
-        assert_eq!(ask(&mut connection, "PING").await, Err(ConnectionReset));
+        assert_eq!(send(&mut connection, "PING").await, Err(ConnectionReset));
         tokio::time::sleep(ms(100)).await;
         assert_eq!((server.keys().len(), server.connections()), (0, 0));
         assert!(client.connect(&server).await.is_ok());

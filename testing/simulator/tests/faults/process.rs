@@ -4,7 +4,7 @@ use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, UnexpectedEof};
 
 use tollgate_simulator::{Data, Refusal};
 
-use super::{ask, assert_pending, counter, ms, run, text};
+use super::{assert_pending, counter, ms, run, send, text};
 
 #[test]
 fn commands_wait_for_the_one_before() {
@@ -51,17 +51,17 @@ fn a_crash_resets_connections_and_a_restart_loads_data() {
             let call = counter(&mut connection).await;
             assert_eq!(text(connection.command(&call).await).unwrap(), "1");
             server.crash(data);
-            assert_eq!(ask(&mut connection, "PING").await, Err(ConnectionReset));
+            assert_eq!(send(&mut connection, "PING").await, Err(ConnectionReset));
             assert_eq!(client.connect(&server).await.unwrap_err().kind(), ConnectionRefused);
             server.restart(ms(100));
             let mut connection = client.connect(&server).await.unwrap();
             let loading = "LOADING Redis is loading the dataset in memory";
-            assert_eq!(ask(&mut connection, "GET count").await.unwrap(), loading);
+            assert_eq!(send(&mut connection, "GET count").await.unwrap(), loading);
             assert_eq!(text(connection.command(&call).await).unwrap(), loading);
             assert!(connection.command(&["TIME"]).await.unwrap().array().len() == 2);
             tokio::time::sleep(ms(100)).await;
             let expected = if data == Data::Kept { "1" } else { "" };
-            assert_eq!(ask(&mut connection, "GET count").await.unwrap(), expected);
+            assert_eq!(send(&mut connection, "GET count").await.unwrap(), expected);
             let error = text(connection.command(&call).await).unwrap();
             assert_eq!(error, "NOSCRIPT No matching script. Please use EVAL.");
         });
@@ -74,7 +74,7 @@ fn a_process_continues_only_from_its_own_fault() {
         server.restart(ms(100));
         server.resume();
         let mut connection = client.connect(&server).await.unwrap();
-        assert_eq!(ask(&mut connection, "SET k v").await.unwrap(), "OK");
+        assert_eq!(send(&mut connection, "SET k v").await.unwrap(), "OK");
         server.pause();
         server.restart(ms(0));
         assert_pending(ms(100), connection.command(&["PING"])).await;
@@ -113,7 +113,7 @@ fn further_clients_are_rejected_with_an_error() {
         assert_eq!((stats.accepted.len(), stats.rejected), (1, 1));
         drop(first);
         let mut third = client.connect(&server).await.unwrap();
-        assert_eq!(ask(&mut third, "PING").await.unwrap(), "PONG");
+        assert_eq!(send(&mut third, "PING").await.unwrap(), "PONG");
     });
 }
 
@@ -159,15 +159,15 @@ fn open_connections_stay_authenticated_until_logins_expire() {
     run(async |_, server, client| {
         let mut connection = client.connect(&server).await.unwrap();
         server.set_login("default", "secret");
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), "PONG");
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), "PONG");
         server.expire_logins();
         let error = "NOAUTH Authentication required.";
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), error);
-        assert!(ask(&mut connection, "AUTH wrong").await.unwrap().starts_with("WRONGPASS"));
-        assert_eq!(ask(&mut connection, "AUTH secret").await.unwrap(), "OK");
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), "PONG");
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), error);
+        assert!(send(&mut connection, "AUTH wrong").await.unwrap().starts_with("WRONGPASS"));
+        assert_eq!(send(&mut connection, "AUTH secret").await.unwrap(), "OK");
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), "PONG");
         let mut connection = client.connect(&server).await.unwrap();
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), error);
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), error);
     });
 }
 
@@ -178,16 +178,16 @@ fn keys_expire_by_the_clock_of_the_server() {
         let seconds = |reply: tollgate_testkit::Reply| reply.array()[0].integer();
         let start = seconds(connection.command(&["TIME"]).await.unwrap());
         assert_eq!(u64::try_from(start).unwrap(), world.now_micros() / 1_000_000);
-        assert_eq!(ask(&mut connection, "SET k v PX 10000").await.unwrap(), "OK");
+        assert_eq!(send(&mut connection, "SET k v PX 10000").await.unwrap(), "OK");
         tokio::time::sleep(ms(4_000)).await;
-        assert_eq!(ask(&mut connection, "PTTL k").await.unwrap(), "6000");
+        assert_eq!(send(&mut connection, "PTTL k").await.unwrap(), "6000");
         server.set_clock_offset(-5_000_000);
-        assert_eq!(ask(&mut connection, "PTTL k").await.unwrap(), "11000");
+        assert_eq!(send(&mut connection, "PTTL k").await.unwrap(), "11000");
         assert_eq!(seconds(connection.command(&["TIME"]).await.unwrap()), start - 1);
         server.set_clock_offset(5_999_000);
         assert_eq!(server.keys(), [(b"k".to_vec(), Some(1))]);
         server.set_clock_offset(6_000_000);
-        assert_eq!(ask(&mut connection, "PTTL k").await.unwrap(), "-2");
+        assert_eq!(send(&mut connection, "PTTL k").await.unwrap(), "-2");
         assert!(server.keys().is_empty());
     });
 }

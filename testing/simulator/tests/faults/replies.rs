@@ -5,7 +5,7 @@ use std::io::ErrorKind::ConnectionReset;
 use tollgate_simulator::ReplyFault;
 use tollgate_testkit::Reply;
 
-use super::{ask, assert_pending, counter, ms, run, text};
+use super::{assert_pending, counter, ms, run, send, text};
 
 #[test]
 fn a_cut_reply_was_executed() {
@@ -14,7 +14,7 @@ fn a_cut_reply_was_executed() {
         let call = counter(&mut connection).await;
         server.fail_reply(ReplyFault::Cut);
         // Only scripts are affected.
-        assert_eq!(ask(&mut connection, "PING").await.unwrap(), "PONG");
+        assert_eq!(send(&mut connection, "PING").await.unwrap(), "PONG");
         assert_eq!(text(connection.command(&call).await), Err(ConnectionReset));
         let mut connection = client.connect(&server).await.unwrap();
         assert_eq!(text(connection.command(&call).await).unwrap(), "2");
