@@ -6,8 +6,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind};
 
-use crate::connection::{Dialer, ServerKind};
+use crate::connection::Dialer;
 use crate::encoding::PolicyEncodings;
+use crate::handshake::ServerKind;
 use crate::keyspace::Keyspace;
 use crate::options::RedisOptions;
 use crate::request::PendingRequest;

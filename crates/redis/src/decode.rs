@@ -17,7 +17,8 @@ use tollgate_store::{Answer, StoreError};
 use crate::encode::{Call, Slot};
 use crate::encoding::{self, PolicyEncoding, Unreadable};
 use crate::error;
-use crate::request::{Response, Role, StoreRequest, in_order};
+use crate::request::{Response, StoreRequest, in_order};
+use crate::request_id::Role;
 
 /// A decoded reply.
 #[derive(Debug)]

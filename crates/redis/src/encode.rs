@@ -8,7 +8,8 @@ use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
 
 use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
 use crate::keyspace::{Keyspace, Part};
-use crate::request::{Role, StoreRequest};
+use crate::request::StoreRequest;
+use crate::request_id::Role;
 
 /// A call of the script.
 #[derive(Clone, Debug, Default)]
@@ -323,37 +324,4 @@ fn number_of(operation: &Operation) -> u8 {
 
 fn put_id(out: &mut Vec<u8>, id: Id) {
     out.extend(id.as_u128().to_be_bytes());
-}
-
-/// Returns a fingerprint of a request: equal for the same operation, policies, keys and costs. A
-/// repeat without an id of a lease or a reservation gets a new random one, so these ids are excluded.
-pub(crate) fn fingerprint(request: &StoreRequest) -> u128 {
-    let mut text = Vec::new();
-    text.extend(request.operation.as_str().as_bytes());
-    match request.operation {
-        Operation::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
-        Operation::Refund { time } => {
-            put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
-        }
-        Operation::Block { span } => {
-            put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_NUMBER) + 1))
-        }
-        Operation::Cancel { id }
-        | Operation::Renew { lease: id }
-        | Operation::Release { lease: id } => put_id(&mut text, id),
-        _ => {}
-    }
-    for check in &request.checks {
-        for part in [check.policy.name().as_bytes(), &check.key] {
-            #[expect(clippy::expect_used, reason = "names and keys are bounded")]
-            let length = u32::try_from(part.len()).expect("a length fits u32");
-            text.extend(length.to_le_bytes());
-            text.extend(part);
-        }
-        put_number(&mut text, check.cost.get());
-    }
-    // FNV-1a with 128 bits. The fingerprint is stored, so it must never change.
-    text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
-        (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    })
 }

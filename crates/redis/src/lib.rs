@@ -31,12 +31,15 @@ mod encode;
 mod encoding;
 mod error;
 mod flush_namespace;
+mod handshake;
 mod jitter;
 mod keyspace;
+mod network;
 mod node;
 mod options;
 mod reply;
 mod request;
+mod request_id;
 mod script;
 mod stats;
 mod store;
@@ -44,10 +47,10 @@ mod topology;
 mod url;
 mod warnings;
 
-#[doc(hidden)]
-pub use connection::{Network, Stream};
 pub use error::OpenError;
 pub use flush_namespace::FlushError;
+#[doc(hidden)]
+pub use network::{Network, Stream};
 pub use options::{Pem, RedisOptions};
 pub use reply::{LateReply, Reply, TimedRequest};
 pub use stats::RedisStats;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tollgate_core::Micros;
 use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
 
-use crate::connection::Network;
 use crate::error::OpenError;
 use crate::keyspace::SLOTS;
+use crate::network::Network;
 
 /// Options of a [`RedisStore`](crate::RedisStore).
 ///

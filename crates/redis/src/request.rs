@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Decision, Id, Inspection, Kind, Operation, Policy, Request};
+use tollgate_core::{Cost, Decision, Inspection, Kind, Operation, Policy, Request};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
-use crate::encode::fingerprint;
+use crate::encoding::{MAX_NUMBER, put_number};
 use crate::error;
+use crate::request_id::{RecordScope, RequestId, Role};
 
 /// A request whose keys are all in one partition.
 #[derive(Clone, Debug)]
@@ -20,60 +21,6 @@ pub(crate) struct StoreRequest {
     pub(crate) request_id: Option<RequestId>,
     /// Whether to return the state of the key, and decide nothing.
     pub(crate) inspects: bool,
-}
-
-/// The request id of a request or of a part of one.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestId {
-    pub(crate) id: Box<[u8]>,
-    /// The fingerprint of the whole request.
-    pub(crate) fingerprint: u128,
-    pub(crate) role: Role,
-    pub(crate) scope: RecordScope,
-    /// The number of the attempt, if the request has keys in several partitions.
-    pub(crate) attempt: u64,
-}
-
-/// What the record of a request id represents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordScope {
-    /// The whole request.
-    Request,
-    /// The checks that decide, in one partition.
-    Part,
-    /// The checks of shadow policies in one partition.
-    Shadows,
-}
-
-/// What a request does with its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Executes the request, unless it is a repeat.
-    Whole,
-    /// Claims the id for a new attempt, unless the request is a repeat.
-    Claim,
-    /// Charges a part for an attempt, unless an earlier attempt did.
-    Part,
-    /// Charges the part that decides, if the attempt is the last.
-    Commit,
-    /// Takes back a part and its lease, if no later attempt has taken it over.
-    Undo { lease: Option<Id> },
-    /// Returns the first answer, if the request is a repeat, or else executes it without a record.
-    Recall,
-}
-
-impl Role {
-    /// Returns the number of the role in `lua/request_ids.lua`.
-    pub(crate) const fn number(self) -> u8 {
-        match self {
-            Role::Whole => 0,
-            Role::Claim => 1,
-            Role::Part => 2,
-            Role::Commit => 3,
-            Role::Undo { .. } => 4,
-            Role::Recall => 5,
-        }
-    }
 }
 
 /// One check of a request.
@@ -285,4 +232,37 @@ impl Responder {
     pub(crate) fn respond(self, outcome: Outcome) -> Result<(), Outcome> {
         self.sender.map_or(Ok(()), |sender| sender.send(outcome))
     }
+}
+
+/// Returns a fingerprint of a request: equal for the same operation, policies, keys and costs. A
+/// repeat without an id of a lease or a reservation gets a new random one, so these ids are excluded.
+fn fingerprint(request: &StoreRequest) -> u128 {
+    let mut text = Vec::new();
+    text.extend(request.operation.as_str().as_bytes());
+    match request.operation {
+        Operation::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
+        Operation::Refund { time } => {
+            put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
+        }
+        Operation::Block { span } => {
+            put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_NUMBER) + 1))
+        }
+        Operation::Cancel { id }
+        | Operation::Renew { lease: id }
+        | Operation::Release { lease: id } => text.extend(id.as_u128().to_be_bytes()),
+        _ => {}
+    }
+    for check in &request.checks {
+        for part in [check.policy.name().as_bytes(), &check.key] {
+            #[expect(clippy::expect_used, reason = "names and keys are bounded")]
+            let length = u32::try_from(part.len()).expect("a length fits u32");
+            text.extend(length.to_le_bytes());
+            text.extend(part);
+        }
+        put_number(&mut text, check.cost.get());
+    }
+    // FNV-1a with 128 bits. The fingerprint is stored, so it must never change.
+    text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    })
 }

@@ -10,11 +10,12 @@ use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
 use tollgate_store::{Answer, FailureKind, Key, Store, StoreError};
 
-use crate::connection::{Dialer, ServerKind};
+use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
 use crate::cross_slot::{CrossSlotRequest, Dispatcher};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
+use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
 use crate::node::Node;
 use crate::options::RedisOptions;

@@ -12,18 +12,18 @@ use crate::links::Links;
 use crate::network::{self, ClientNetwork, Socket};
 use crate::resp;
 use crate::server::Server;
-use crate::simulation::World;
+use crate::world::Shared;
 
 /// A machine on which stores run.
 #[derive(Clone, Debug)]
 pub struct Client {
-    world: World,
+    world: Arc<Shared>,
     index: usize,
 }
 
 impl Client {
-    pub(crate) fn new(world: &World, index: usize) -> Self {
-        Client { world: world.clone(), index }
+    pub(crate) fn new(world: &Arc<Shared>, index: usize) -> Self {
+        Client { world: Arc::clone(world), index }
     }
 
     /// Returns the index, which [`ScriptCall::client`](crate::ScriptCall::client) has.
@@ -35,7 +35,7 @@ impl Client {
     /// Returns options of a store on this client.
     #[must_use]
     pub fn options(&self) -> RedisOptions {
-        let shared = Arc::clone(&self.world.shared);
+        let shared = Arc::clone(&self.world);
         let network = ClientNetwork { shared, client: self.index };
         RedisOptions { network: Some(Arc::new(network)), ..RedisOptions::default() }
     }
@@ -57,7 +57,7 @@ impl Client {
     /// # Errors
     /// The server refuses the connection.
     pub async fn connect(&self, server: &Server) -> io::Result<Connection> {
-        let shared = Arc::clone(&self.world.shared);
+        let shared = Arc::clone(&self.world);
         let socket = network::open(shared, self.index, &server.host()).await?;
         Ok(Connection { socket, received: Vec::new() })
     }

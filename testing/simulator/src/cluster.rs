@@ -1,21 +1,22 @@
 //! A cluster, and the migration of slots.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::node::{Effect, Kind};
 use crate::server::Server;
-use crate::simulation::{World, addresses};
-use crate::slots::{ClusterView, SLOTS};
+use crate::slots::{ClusterView, SLOTS, addresses};
+use crate::world::Shared;
 
 /// A cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    world: World,
+    world: Arc<Shared>,
 }
 
 impl Cluster {
-    pub(crate) fn new(world: &World) -> Self {
-        Cluster { world: world.clone() }
+    pub(crate) fn new(world: &Arc<Shared>) -> Self {
+        Cluster { world: Arc::clone(world) }
     }
 
     /// Starts a primary without slots.
@@ -89,12 +90,12 @@ impl Cluster {
     /// Moves a slot to another primary; each key takes a time.
     pub async fn move_slot(&self, slot: u16, to: &Server, time_per_key: Duration) {
         let migration = self.begin_move(slot, to);
-        let start = self.world.elapsed();
+        let start = self.world.with(|state| state.now);
         let mut moved = 0;
         while migration.keys_left() > 0 {
             tokio::time::sleep(time_per_key).await;
             // Several keys may be due, because sleeps last whole milliseconds.
-            while time_per_key * (moved + 1) <= self.world.elapsed() - start
+            while time_per_key * (moved + 1) <= self.world.with(|state| state.now) - start
                 && migration.move_keys(1) > 0
             {
                 moved += 1;
@@ -108,7 +109,7 @@ impl Cluster {
 /// target executes commands after `ASKING`. If this is dropped, the slot stays in this state.
 #[derive(Debug)]
 pub struct SlotMove {
-    world: World,
+    world: Arc<Shared>,
     slot: u16,
     from: usize,
     to: usize,

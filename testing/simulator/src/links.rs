@@ -1,38 +1,11 @@
 //! Links between clients and servers: latency, splitting of messages, and partitions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use fastrand::Rng;
-
-use crate::simulation::World;
-use crate::world::State;
-use crate::world::connections::End;
-
-/// The properties of a link.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Link {
-    latency: Duration,
-    jitter: Duration,
-    pub(crate) splits: bool,
-    is_blocked_to_client: bool,
-    is_blocked_to_server: bool,
-}
-
-impl Link {
-    /// Returns the delay of a packet.
-    pub(crate) fn delay(&self, rng: &mut Rng) -> Duration {
-        let jitter = u64::try_from(self.jitter.as_nanos()).expect("a latency fits u64");
-        let jitter = if jitter == 0 { 0 } else { rng.u64(0..=jitter) };
-        self.latency + Duration::from_nanos(jitter)
-    }
-
-    pub(crate) fn is_blocked(&self, to: End) -> bool {
-        match to {
-            End::Client => self.is_blocked_to_client,
-            End::Server => self.is_blocked_to_server,
-        }
-    }
-}
+use crate::world::Shared;
+use crate::world::link::Link;
+use crate::world::state::State;
 
 /// The directions of a link that a partition blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +19,17 @@ pub enum Partition {
 }
 
 /// The links between one or all clients and one or all servers. What is set applies to the links that
-/// exist; new ones have the properties that were set with [`World::links`].
+/// exist; new ones have the properties that were set with [`World::links`](crate::World::links).
 #[derive(Debug)]
 pub struct Links {
-    world: World,
+    world: Arc<Shared>,
     client: Option<usize>,
     server: Option<usize>,
 }
 
 impl Links {
-    pub(crate) fn new(world: &World, client: Option<usize>, server: Option<usize>) -> Self {
-        Links { world: world.clone(), client, server }
+    pub(crate) fn new(world: &Arc<Shared>, client: Option<usize>, server: Option<usize>) -> Self {
+        Links { world: Arc::clone(world), client, server }
     }
 
     fn is_selected(&self, client: usize, server: usize) -> bool {

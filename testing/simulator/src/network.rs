@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tollgate_redis::{Network, Stream};
 
 use crate::world::Shared;
-use crate::world::connections::{Connection, End, Packet};
+use crate::world::connection::{Connection, End, Packet};
 
 /// The network as a client sees it.
 pub(crate) struct ClientNetwork {

@@ -1,19 +1,20 @@
 //! A server: its faults, its role, and what it has done.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::links::Links;
 use crate::node::{Login, Refusal};
-use crate::simulation::{World, addresses};
-use crate::slots::address_of;
+use crate::slots::{address_of, addresses};
 use crate::trace::{ReplyFault, ScriptCall, ServerStats};
-use crate::world::State;
+use crate::world::Shared;
 use crate::world::process::{Process, Status};
+use crate::world::state::State;
 
 /// A server, a node of a cluster, or a sentinel.
 #[derive(Clone, Debug)]
 pub struct Server {
-    world: World,
+    world: Arc<Shared>,
     index: usize,
 }
 
@@ -27,8 +28,8 @@ pub enum Data {
 }
 
 impl Server {
-    pub(crate) fn new(world: &World, index: usize) -> Self {
-        Server { world: world.clone(), index }
+    pub(crate) fn new(world: &Arc<Shared>, index: usize) -> Self {
+        Server { world: Arc::clone(world), index }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Process) -> T) -> T {
@@ -43,7 +44,7 @@ impl Server {
         })
     }
 
-    /// Returns the index, as in [`World::server`].
+    /// Returns the index, as in [`World::server`](crate::World::server).
     #[must_use]
     pub fn index(&self) -> usize {
         self.index

@@ -13,8 +13,9 @@ use crate::cluster::Cluster;
 use crate::links::Links;
 use crate::node::{EPOCH, Kind};
 use crate::server::Server;
-use crate::slots::{PORT, SLOTS, address_of};
-use crate::world::{Shared, State};
+use crate::slots::SLOTS;
+use crate::world::Shared;
+use crate::world::state::State;
 
 /// A test in virtual time. One seed determines everything that happens.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +70,16 @@ impl Simulation {
 /// The servers, the clients and the network of a simulation.
 #[derive(Clone)]
 pub struct World {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
 impl World {
-    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         self.shared.with(change)
     }
 
     fn add(&self, kind: Kind) -> Server {
-        Server::new(self, self.with(|state| state.add_server(kind)))
+        Server::new(&self.shared, self.with(|state| state.add_server(kind)))
     }
 
     /// Starts a server.
@@ -106,7 +107,7 @@ impl World {
         let count = count.expect("a cluster has some primaries");
         let has_cluster = self.with(|state| state.slots.version > 0);
         assert!(!has_cluster, "a world has one cluster");
-        let cluster = Cluster::new(self);
+        let cluster = Cluster::new(&self.shared);
         let started: Vec<Server> = (0..primaries).map(|_| cluster.start_primary()).collect();
         self.with(|state| {
             state.update_slots(started[0].index(), |table| {
@@ -146,7 +147,7 @@ impl World {
     pub fn server(&self, index: usize) -> Server {
         let count = self.with(|state| state.processes.len());
         assert!(index < count, "there are {count} servers, but not server {index}");
-        Server::new(self, index)
+        Server::new(&self.shared, index)
     }
 
     /// Points a host name to a server, such as that of a load balancer. Connections that are open stay
@@ -158,7 +159,7 @@ impl World {
     /// Adds a machine on which stores run.
     #[must_use]
     pub fn start_client(&self) -> Client {
-        Client::new(self, self.with(State::add_client))
+        Client::new(&self.shared, self.with(State::add_client))
     }
 
     /// Returns options of a store on a new client.
@@ -170,7 +171,7 @@ impl World {
     /// Returns all links, and the properties of new ones.
     #[must_use]
     pub fn links(&self) -> Links {
-        Links::new(self, None, None)
+        Links::new(&self.shared, None, None)
     }
 
     /// Returns the time since the start of the simulation.
@@ -208,10 +209,4 @@ impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").finish_non_exhaustive()
     }
-}
-
-/// Returns the host and the port of servers, separated by commas.
-pub(crate) fn addresses(servers: impl IntoIterator<Item = usize>) -> String {
-    let address = |index| format!("{}:{PORT}", address_of(index).0);
-    servers.into_iter().map(address).collect::<Vec<_>>().join(",")
 }

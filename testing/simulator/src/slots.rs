@@ -208,6 +208,12 @@ impl ClusterView {
     }
 }
 
+/// Returns the host and the port of servers, separated by commas.
+pub(crate) fn addresses(servers: impl IntoIterator<Item = usize>) -> String {
+    let address = |index| format!("{}:{PORT}", address_of(index).0);
+    servers.into_iter().map(address).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

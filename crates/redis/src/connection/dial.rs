@@ -13,10 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tollgate_store::{Failure, FailureKind};
 
-use super::network::Network;
 use super::tls::Tls;
 use super::{CommandChannel, Connection};
 use crate::error;
+use crate::network::Network;
 use crate::options::RedisOptions;
 use crate::url::{Address, Login};
 

@@ -1,8 +1,6 @@
 //! A connection to a server.
 
 mod dial;
-mod handshake;
-mod network;
 mod tls;
 
 use redis::aio::MultiplexedConnection;
@@ -13,8 +11,6 @@ use tokio::task::AbortHandle;
 use tollgate_store::{Failure, FailureKind};
 
 pub(crate) use dial::Dialer;
-pub(crate) use handshake::ServerKind;
-pub use network::{Network, Stream};
 
 use crate::encode::Call;
 use crate::error;
@@ -87,8 +83,13 @@ impl Connection {
         self.channel.command(words).await
     }
 
+    /// Sends several commands at once; returns the reply to each.
+    pub(crate) async fn pipeline(&self, commands: &Pipeline) -> redis::RedisResult<Vec<Value>> {
+        self.channel.0.clone().send_packed_commands(commands, 0, commands.len()).await
+    }
+
     /// Loads the script.
-    async fn load_script(&self) -> Result<(), CommandError> {
+    pub(crate) async fn load_script(&self) -> Result<(), CommandError> {
         self.command(&["SCRIPT", "LOAD", script::TEXT]).await.map(drop)
     }
 
@@ -148,7 +149,7 @@ fn command_of(call: &Call) -> Cmd {
     command
 }
 
-fn into_result(reply: redis::RedisResult<Value>) -> Result<Value, CommandError> {
+pub(crate) fn into_result(reply: redis::RedisResult<Value>) -> Result<Value, CommandError> {
     match reply {
         Ok(Value::ServerError(error)) => Err(CommandError::Server(error)),
         Ok(reply) => Ok(reply),

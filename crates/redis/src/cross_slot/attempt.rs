@@ -18,7 +18,8 @@ use super::{
     CrossSlotRequest, Decisions, Dispatcher, all_allow, deadline_passed, into_decisions,
     is_allowed, lease_of, not_charged, receive_all, without_charged,
 };
-use crate::request::{self, RecordScope, Response, Role, StoreRequest};
+use crate::request::{self, Response, StoreRequest};
+use crate::request_id::{RecordScope, Role};
 
 /// The delays between repetitions of a part whose outcome is unknown.
 const MIN_DELAY: Duration = Duration::from_millis(5);

@@ -25,9 +25,8 @@ use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{compensation, lease_of, reconcile};
 use crate::context::StoreContext;
-use crate::request::{
-    self, Delivery, Outcome, PendingRequest, RecordScope, RequestId, Role, StoreRequest,
-};
+use crate::request::{self, Delivery, Outcome, PendingRequest, StoreRequest};
+use crate::request_id::{RecordScope, RequestId, Role};
 use crate::topology::Routes;
 use parts::{Part, Parts};
 

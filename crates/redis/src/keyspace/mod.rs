@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 use tollgate_core::Micros;
 
-use crate::request::{RecordScope, RequestId};
+use crate::request_id::{RecordScope, RequestId};
 
 pub(crate) use hash::{SLOTS, bucket, hash, slot};
 
@@ -209,7 +209,7 @@ impl Partitions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Role;
+    use crate::request_id::Role;
     use std::collections::HashSet;
 
     #[test]

@@ -23,6 +23,7 @@ use super::pool::{ConnectionQueue, Pool};
 use crate::connection::{CallOptions, CommandError, Connection};
 use crate::context::{TopologyEvent, sleep_until, store_closed, wait_for};
 use crate::error;
+use crate::handshake::check_server;
 use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
@@ -323,7 +324,7 @@ async fn connect(pool: Arc<Pool>, index: usize) -> Result<Connection, Failure> {
     let context = &pool.context;
     context.counters.lock().dials += 1;
     let connection = context.dialer.dial(&pool.address, on_close).await?;
-    connection.check_server(context.server_kind).await.map_err(|failure| {
+    check_server(&connection, context.server_kind).await.map_err(|failure| {
         Failure::new(failure.kind, format!("{}: {}", pool.address, failure.message))
     })?;
     Ok(connection)

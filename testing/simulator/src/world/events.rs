@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::connections::{End, Packet};
+use super::connection::{End, Packet};
 
 /// What happens at a time.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::State;
 use super::events::Event;
 use super::process::Status;
+use super::state::State;
 use crate::node::Effect;
 use crate::slots::SlotTable;
 

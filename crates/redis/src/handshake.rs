@@ -4,7 +4,7 @@
 use redis::{Pipeline, Value};
 use tollgate_store::{Failure, FailureKind};
 
-use super::{CommandError, Connection, into_result};
+use crate::connection::{CommandError, Connection, into_result};
 use crate::error;
 use crate::script;
 
@@ -20,39 +20,34 @@ pub(crate) enum ServerKind {
 /// The name of the connection in `CLIENT LIST`.
 const CLIENT_NAME: &str = "tollgate";
 
-impl Connection {
-    /// Checks the server with a call of the script that has no requests. Loads the script if the
-    /// server does not have it.
-    pub(crate) async fn check_server(&self, kind: ServerKind) -> Result<(), Failure> {
-        let mut pipeline = Pipeline::with_capacity(5);
-        pipeline.cmd("HELLO");
-        pipeline.cmd("CLIENT").arg("SETNAME").arg(CLIENT_NAME);
-        pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(CLIENT_NAME);
-        pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
-        add_empty_call(&mut pipeline);
-        let mut replies = self.pipeline(&pipeline).await?.into_iter();
-        // Users with minimal permissions cannot execute HELLO and CLIENT; old servers do not know them.
-        if let Some(Ok(hello)) = replies.next().map(|reply| into_result(Ok(reply))) {
-            check_hello(&hello, kind)?;
-        }
-        match into_result(Ok(replies.next_back().unwrap_or(Value::Nil))) {
-            Err(CommandError::Server(error)) if error.code() == "NOSCRIPT" => {
-                self.load_script().await.map_err(|error| load_failure(&error))?;
-                let mut pipeline = Pipeline::with_capacity(1);
-                add_empty_call(&mut pipeline);
-                let reply = self.pipeline(&pipeline).await?.pop().unwrap_or(Value::Nil);
-                check_reply(into_result(Ok(reply)))
-            }
-            reply => check_reply(reply),
-        }
+/// Checks a server with a call of the script that has no requests. Loads the script if the server does
+/// not have it.
+pub(crate) async fn check_server(connection: &Connection, kind: ServerKind) -> Result<(), Failure> {
+    let mut pipeline = Pipeline::with_capacity(5);
+    pipeline.cmd("HELLO");
+    pipeline.cmd("CLIENT").arg("SETNAME").arg(CLIENT_NAME);
+    pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(CLIENT_NAME);
+    pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
+    add_empty_call(&mut pipeline);
+    let replies = connection.pipeline(&pipeline).await.map_err(error::from_connect)?;
+    // Users with minimal permissions cannot execute HELLO and CLIENT; old servers do not know them.
+    if let Some(Ok(hello)) = replies.first().map(|reply| into_result(Ok(reply.clone()))) {
+        check_hello(&hello, kind)?;
     }
+    match last(replies) {
+        Err(CommandError::Server(error)) if error.code() == "NOSCRIPT" => {
+            connection.load_script().await.map_err(|error| load_failure(&error))?;
+            let mut pipeline = Pipeline::with_capacity(1);
+            add_empty_call(&mut pipeline);
+            check_reply(last(connection.pipeline(&pipeline).await.map_err(error::from_connect)?))
+        }
+        reply => check_reply(reply),
+    }
+}
 
-    async fn pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
-        let mut connection = self.channel.0.clone();
-        let replies = connection.send_packed_commands(pipeline, 0, pipeline.len()).await;
-        // Nothing was charged.
-        replies.map_err(error::from_connect)
-    }
+/// Returns the last reply of a pipeline. A pipeline without replies has an invalid one.
+fn last(mut replies: Vec<Value>) -> Result<Value, CommandError> {
+    into_result(Ok(replies.pop().unwrap_or(Value::Nil)))
 }
 
 /// Adds a call without keys and requests.
