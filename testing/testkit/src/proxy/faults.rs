@@ -58,18 +58,25 @@ impl Faults {
         self.blackhole = false;
     }
 
-    /// Counts a request and returns its fate.
-    pub(super) fn fate(&mut self, command: &str) -> Fate {
+    /// Counts a request and returns its fate. `words` are the first words of the request.
+    pub(super) fn fate(&mut self, words: &[String]) -> Fate {
         self.requests += 1;
         if self.blackhole {
             return Fate::Swallow;
         }
-        if !self.only.is_empty() && !self.only.contains(&command.to_uppercase()) {
+        if !self.is_counted(words) {
             return Fate::Pass;
         }
         self.counted += 1;
         // A request without a planned fault passes.
         self.planned.remove(&self.counted).unwrap_or(Fate::Pass)
+    }
+
+    /// `EVALSHA SHA1 0` checks a new connection, at any time.
+    fn is_counted(&self, words: &[String]) -> bool {
+        let command = words.first().map(|command| command.to_uppercase()).unwrap_or_default();
+        let is_check = command == "EVALSHA" && words.get(2).is_some_and(|keys| keys == "0");
+        self.only.is_empty() || (self.only.contains(&command) && !is_check)
     }
 }
 
@@ -79,23 +86,26 @@ mod tests {
 
     #[test]
     fn fault_applies_to_the_planned_request() {
+        let words =
+            |request: &str| -> Vec<String> { request.split(' ').map(str::to_owned).collect() };
         let mut faults = Faults::default();
-        assert_eq!(faults.fate("GET"), Fate::Pass);
+        assert_eq!(faults.fate(&words("GET k")), Fate::Pass);
         faults.plan(2, Fate::CutBefore);
-        faults.only = vec!["SET".to_owned()];
-        for (command, expected) in [
-            ("set", Fate::Pass),
-            ("GET", Fate::Pass),
-            ("set", Fate::CutBefore),
-            ("set", Fate::Pass),
+        faults.only = vec!["EVALSHA".to_owned()];
+        for (request, expected) in [
+            ("evalsha x 1 k", Fate::Pass),
+            ("GET k", Fate::Pass),
+            ("EVALSHA x 0", Fate::Pass),
+            ("evalsha x 1 k", Fate::CutBefore),
+            ("EVALSHA x 1 k", Fate::Pass),
         ] {
-            assert_eq!(faults.fate(command), expected, "{command}");
+            assert_eq!(faults.fate(&words(request)), expected, "{request}");
         }
-        assert_eq!(faults.requests, 5);
+        assert_eq!(faults.requests, 6);
         faults.blackhole = true;
-        assert_eq!(faults.fate("GET"), Fate::Swallow);
+        assert_eq!(faults.fate(&words("GET k")), Fate::Swallow);
         faults.plan(1, Fate::CutBefore);
         faults.clear();
-        assert_eq!(faults.fate("SET"), Fate::Pass);
+        assert_eq!(faults.fate(&words("EVALSHA x 1 k")), Fate::Pass);
     }
 }

@@ -55,8 +55,8 @@ impl Relay {
     fn carry_requests(&self, mut from: BufReader<TcpStream>) -> io::Result<()> {
         loop {
             let mut raw = Vec::new();
-            let command = read_request(&mut from, &mut raw)?;
-            let fate = self.faults().fate(&command);
+            let words = read_request(&mut from, &mut raw)?;
+            let fate = self.faults().fate(&words);
             if fate == Fate::Swallow {
                 self.is_silent.store(true, Ordering::SeqCst);
             }
@@ -153,17 +153,19 @@ impl Relay {
     }
 }
 
-/// Reads one request, an array or an inline command, and returns the name of its command.
-fn read_request(from: &mut BufReader<TcpStream>, raw: &mut Vec<u8>) -> io::Result<String> {
+/// Reads one request, an array or an inline command, and returns its first words.
+fn read_request(from: &mut BufReader<TcpStream>, raw: &mut Vec<u8>) -> io::Result<Vec<String>> {
     let first = from.fill_buf()?.first().copied().ok_or(io::ErrorKind::UnexpectedEof)?;
     if first == b'*' {
         return match Reply::read(from, raw)? {
-            Reply::Array(args) if !args.is_empty() => Ok(args[0].text()),
+            Reply::Array(args) if !args.is_empty() => {
+                Ok(args.iter().take(3).map(Reply::text).collect())
+            }
             _ => Err(io::ErrorKind::InvalidData.into()),
         };
     }
     from.read_until(b'\n', raw)?;
     let line = String::from_utf8_lossy(raw);
     // An empty line is no command; the server ignores it.
-    Ok(line.split_whitespace().next().unwrap_or_default().to_owned())
+    Ok(line.split_whitespace().take(3).map(str::to_owned).collect())
 }
