@@ -42,8 +42,8 @@ mod time;
 
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};
 pub use decide::{
-    CheckContext, Inspection, LeaseInspection, LimitInspection, ReservationInspection,
-    check_single_limit, decide, decide_one, fall_back, inspect,
+    CheckContext, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
+    ReservationInspection, check_single_limit, decide, decide_one, fall_back, inspect,
 };
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};

@@ -29,8 +29,8 @@ local function charge(slot, cost, lease)
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
     local algorithm = algorithm_of(limit)
-    local usage, row_or_lease = algorithm.advance(limit, state), slot.rows[index] or lease
-    key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, row_or_lease)
+    local usage, row = algorithm.advance(limit, state), slot.rows[index]
+    key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, row, lease)
   end
   charge_detached(key, function() return cost end)
   save(slot.place, key)

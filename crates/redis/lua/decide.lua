@@ -6,15 +6,16 @@ local decided_by = {
   [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
   'unblock', 'check', 'renew', 'release', 'inspect', 'undo',
 }
-local RESERVE, REFUND, BLOCK, UNBLOCK, UNDO_CHECKS = 3, 5, 8, 9, 14
+local RESERVE, REFUND, BLOCK, UNBLOCK, INSPECT, UNDO_CHECKS = 3, 5, 8, 9, 13, 14
+local MAX_INSPECTED = 1000
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
--- Finds the long rows of a slot's logs: by the index of the limit, and by its identity.
+-- Finds the keys of a slot's long lists: by the index of the limit, and by its identity.
 local function find_rows(slot)
   local policy, form, row = slot.policy, form_of(slot.policy), slot.related
   slot.rows = {}
   for index = 1, row > 0 and policy.count or 0 do
-    if is_log(policy[index]) then
+    if is_list(policy[index]) then
       slot.rows[index] = row
       row = row + 1
     end
@@ -24,10 +25,6 @@ local function find_rows(slot)
     if of then limit = limits_of(of)[limit] end
     return slot.rows[place_of(limits_of(form), limit)]
   end
-end
-
-local function is_list(limit)
-  return is_log(limit) or limit.kind == 7
 end
 
 -- Calls visit with each state of a key that has a list: the policy's limit, and the table and the field
@@ -59,9 +56,19 @@ local function snapshot(key)
   return previous
 end
 
--- Keeps the previous state of a slot's key if it has a long log, which its bytes do not contain.
-local function snapshot_logs(slot, key, operation, time)
+local function has_lease_set(limit, state)
+  return limit.kind == 7 and state.epoch
+end
+
+-- Keeps the previous state of a slot's key if it has a long list, which its bytes do not contain.
+local function snapshot_lists(slot, key, operation, time, id, is_named)
   local previous, any = snapshot(key), false
+  local most = operation == INSPECT and MAX_INSPECTED or nil
+  each_list(slot, previous, has_lease_set, function(own, holder, name)
+    any = true
+    holder[name] = algorithm_of(own).excerpt(own, holder[name], slot.cost, id, most)
+  end)
+  slot.recorded = is_named and snapshot(previous)
   each_list(slot, previous, is_long_log, function(own, holder, name)
     any = true
     if operation == REFUND or operation == UNDO_CHECKS then
@@ -77,7 +84,11 @@ local function excerpt(slot, previous, is_wanted, id)
   each_list(slot, previous, is_wanted, function(own, holder, name, place)
     local state = holder[name]
     local is_charged = slot.key[place] ~= state
-    holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged, id)
+    if own.kind == 7 then
+      holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, id)
+    else
+      holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged)
+    end
   end)
   return (encode(previous))
 end
@@ -123,8 +134,7 @@ local function decide(index, at)
     slot.before = bytes[slot.place] or ''
     local key = load(slot.place, find_rows(slot))
     if not key then return 's', at end
-    snapshot_logs(slot, key, operation, number)
-    if name then slot.recorded = snapshot(key) end
+    snapshot_lists(slot, key, operation, number, id, is_named)
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
@@ -157,6 +167,7 @@ local function finish()
   for name, tail in pairs(long_rows) do
     if tail.from and tail.recovers_at then algorithm_of({kind = 3}).finish(name, tail) end
   end
+  for name, changes in pairs(lease_sets) do algorithms.lease_set().finish(name, changes) end
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 

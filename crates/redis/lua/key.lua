@@ -41,6 +41,10 @@ local function is_log(limit)
   return limit.kind == 3 or limit.kind == 5
 end
 
+local function is_list(limit)
+  return is_log(limit) or limit.kind == 7
+end
+
 -- Parses the limit in the bytes of a form: its kind, then varints (7 bits per byte, low bits first):
 -- capacity, window, and the parameters of the kind.
 local function limit_of(form)
@@ -187,7 +191,7 @@ local function save(place, key)
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
   for index, limit in ipairs(numbers_of_form(key.form)) do
-    if is_log(limit) then algorithm_of(limit).keep(key[index], until_when) end
+    if is_list(limit) then algorithm_of(limit).keep(key[index], until_when) end
   end
 end
 

@@ -79,8 +79,8 @@ pub(crate) fn encode(
     writer.finish(now)
 }
 
-/// Returns the parts of a key that this request needs: reservations, or the long rows of logs. No
-/// policy has both.
+/// Returns the parts of a key that this request needs: reservations, or the long lists of logs and
+/// concurrency limits. No policy has both.
 fn related_parts(request: &StoreRequest, policy: &Policy) -> Vec<Part> {
     let reserves = matches!(
         request.operation,
@@ -92,13 +92,17 @@ fn related_parts(request: &StoreRequest, policy: &Policy) -> Vec<Part> {
     }
     let mut rows: Vec<Part> = Vec::new();
     for limit in policy.limits() {
-        let precision = match limit.spec().kind {
-            Kind::Log => Micros::ZERO,
-            Kind::SlidingBy { precision, .. } => precision,
-            _ => continue,
+        let part = |rank| match limit.spec().kind {
+            Kind::Log => {
+                Some(Part::Row { window: limit.spec().window, precision: Micros::ZERO, rank })
+            }
+            Kind::SlidingBy { precision, .. } => {
+                Some(Part::Row { window: limit.spec().window, precision, rank })
+            }
+            Kind::Concurrent => Some(Part::Leases { rank }),
+            _ => None,
         };
-        let row = |rank| Part::Row { window: limit.spec().window, precision, rank };
-        rows.extend((0..).map(row).find(|row| !rows.contains(row)));
+        rows.extend((0..).map_while(part).find(|part| !rows.contains(part)));
     }
     rows
 }

@@ -38,8 +38,8 @@ use tollgate_core::{
 const MAGIC: u8 = 167;
 /// The version of the key format. Keys of an unknown version are not changed.
 const SCHEMA: u8 = 1;
-/// Added to the count of a log whose entries are in a string of their own.
-const SEPARATE_ROW: u32 = 1 << 31;
+/// Added to the count of a log, or the bits of the leases, that are in a key of their own.
+const SEPARATE: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const DETACHED: u8 = 2;
 
@@ -394,7 +394,7 @@ fn decode_log(from: &mut Bytes<'_>) -> Result<SlidingLogState, Malformed> {
         let (stamp, sum) = (number(from)?, number(from)?);
         Ok(LogEntry { stamp, sum })
     };
-    if count < SEPARATE_ROW {
+    if count < SEPARATE {
         let fits = usize::try_from(count).is_ok_and(|count| count <= from.len() / 14);
         ensure(fits, Malformed("a log is cut off"))?;
         let entries = (0..count).map(|_| entry(from)).collect::<Result<_, _>>()?;
@@ -411,7 +411,14 @@ fn decode_log(from: &mut Bytes<'_>) -> Result<SlidingLogState, Malformed> {
 }
 
 fn decode_leases(from: &mut Bytes<'_>) -> Result<LeaseSet, Malformed> {
-    let (at, total) = (number(from)?, u64::from(from.u32()?));
+    let (at, total) = (number(from)?, from.u32()?);
+    if total >= SEPARATE {
+        // The key has when the last one ends. The reply includes those that a request needs.
+        from.take(11)?;
+        let last = Lease { id: Id::from_u128(0), cost: 1, end: number(from)? };
+        return Ok(LeaseSet { at, leases: vec![last], total: 1 });
+    }
+    let total = u64::from(total);
     let count = from.count(25)?;
     let mut set = LeaseSet { at, leases: Vec::with_capacity(count), total };
     for _ in 0..count {

@@ -60,7 +60,7 @@ impl StoreRequest {
     pub(crate) fn cost(&self) -> Duration {
         const LIMIT: Duration = Duration::from_micros(3);
         const LOG: Duration = Duration::from_micros(40);
-        const CONCURRENT: Duration = Duration::from_micros(30);
+        const CONCURRENT: Duration = Duration::from_micros(60);
         let limits = self.checks.iter().flat_map(|check| check.policy.limits());
         let limits = limits.map(|limit| match limit.spec().kind {
             Kind::Log | Kind::SlidingBy { .. } => LOG,

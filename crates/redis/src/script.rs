@@ -16,6 +16,7 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("../lua/algorithms/sliding_window.lua"),
     include_str!("../lua/algorithms/sliding_log.lua"),
     include_str!("../lua/algorithms/concurrency.lua"),
+    include_str!("../lua/algorithms/lease_set.lua"),
     include_str!("../lua/key.lua"),
     include_str!("../lua/check.lua"),
     "local function create_operations()\n",

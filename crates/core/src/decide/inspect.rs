@@ -9,6 +9,9 @@ use crate::key::{Block, Reservation};
 use crate::limit::Limit;
 use crate::time::{Micros, Timestamp, duration_until};
 
+/// The maximum number of leases in an inspection.
+pub const MAX_INSPECTED_LEASES: usize = 1_000;
+
 /// Everything that a store keeps of a key under a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,7 +41,7 @@ pub struct LimitInspection {
     pub remaining: u64,
     /// The time until nothing is used.
     pub reset_after: Micros,
-    /// The held leases, soonest to expire first.
+    /// The held leases, soonest to expire first, then by id; at most [`MAX_INSPECTED_LEASES`].
     pub leases: Vec<LeaseInspection>,
 }
 
@@ -113,5 +116,8 @@ fn leases(state: &LimitState, usage: &Usage, now: Timestamp) -> Vec<LeaseInspect
         cost: lease.cost,
         ends_after: duration_until(now, lease.end),
     };
-    set.leases[usage.first..].iter().map(lease).collect()
+    let mut leases: Vec<_> = set.leases[usage.first..].iter().map(lease).collect();
+    leases.sort_by_key(|lease| (lease.ends_after, lease.id));
+    leases.truncate(MAX_INSPECTED_LEASES);
+    leases
 }

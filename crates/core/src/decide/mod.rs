@@ -12,4 +12,7 @@ pub use check::{decide, decide_one};
 pub use context::CheckContext;
 pub use fallback::fall_back;
 pub use fast_path::check_single_limit;
-pub use inspect::{Inspection, LeaseInspection, LimitInspection, ReservationInspection, inspect};
+pub use inspect::{
+    Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES, ReservationInspection,
+    inspect,
+};

@@ -1,9 +1,19 @@
 -- Concurrency: leases. State: at, when the newest lease was acquired or renewed; total, the sum of the
--- costs; count; data, a row of (id, cost, finish) in the order of expiry.
+-- costs; count; data, a row of (id, cost, finish) in the order of expiry. Many leases are in a sorted
+-- set, KEYS[row]: lease_set.lua.
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
 function algorithms.concurrency()
   local WIDTH, MAX_WINDOW, MAX_LEASES = 25, 31622400000000, 10000
+  -- The maximum number of leases in a key.
+  local FEW = floor(short_log / 4)
+  local MANY = 2147483648
+
+  local instance
+  local function lease_set()
+    instance = instance or algorithms.lease_set()
+    return instance
+  end
 
   local function lease(data, index)
     return read('<c16I2I7', data, (index - 1) * WIDTH + 1)
@@ -28,7 +38,7 @@ function algorithms.concurrency()
   local function without(state, index)
     local _, cost, finish = lease(state.data, index)
     return {
-      at = state.at, total = state.total - cost, count = state.count - 1,
+      at = state.at, total = state.total - cost, count = state.count - 1, row = state.row,
       data = state.data:sub(1, (index - 1) * WIDTH) .. state.data:sub(index * WIDTH + 1),
     }, cost, finish
   end
@@ -39,17 +49,28 @@ function algorithms.concurrency()
     local one = write('<c16I2I7', id, cost, finish)
     local split = before * WIDTH
     return {
-      at = at, total = state.total + cost, count = state.count + 1,
+      at = at, total = state.total + cost, count = state.count + 1, row = state.row,
       data = state.data:sub(1, split) .. one .. state.data:sub(split + 1),
     }
   end
 
+  local function in_lease_set(state)
+    local leases = {}
+    for index = 1, state.count do leases[index] = {lease(state.data, index)} end
+    return lease_set().create(state.row, state.at, leases)
+  end
+
   local concurrency = {}
 
-  function concurrency.read(limit, from, at)
-    local state = {}
+  function concurrency.read(limit, from, at, row)
+    local state, start = {row = row}, at
     if #from < at + 14 then return false end
     state.at, state.total, state.count, at = read('<I7I4I4', from, at)
+    if state.total >= MANY then
+      local is_valid, many, finish = lease_set().read(limit, from, start, row)
+      is_valid = is_valid and many.at <= LAST_TIME and many.last <= many.at + MAX_WINDOW
+      return is_valid, many, finish
+    end
     local finish = at + state.count * WIDTH
     if #from < finish - 1 or state.total > MAX_LEASES or state.count > MAX_LEASES then return false end
     state.data = from:sub(at, finish - 1)
@@ -61,16 +82,23 @@ function algorithms.concurrency()
 
   function concurrency.write(state)
     if not state then return write('<I7I4I4', 0, 0, 0) end
+    if state.epoch then return lease_set().write(state) end
     return write('<I7I4I4', state.at, state.total, state.count) .. state.data
+  end
+
+  local function last_finish(state)
+    return state.last or finish_of(state.data, state.count)
   end
 
   function concurrency.advance(limit, state)
     if not state then return {time = now, first = 0, used = 0} end
-    local longest = max(finish_of(state.data, state.count) - state.at, 0)
+    local longest = max(last_finish(state) - state.at, 0)
     if state.at - now > longest + TRUST_AHEAD then
       return {time = now, first = state.count, used = 0}
     end
-    local time, first, used = max(now, state.at), 0, state.total
+    local time = max(now, state.at)
+    if state.epoch then return {time = time, first = 0, used = lease_set().used(state, time)} end
+    local first, used = 0, state.total
     while first < state.count do
       local _, cost, finish = lease(state.data, first + 1)
       if finish > time then break end
@@ -88,16 +116,23 @@ function algorithms.concurrency()
   end
 
   function concurrency.recovers_at(limit, state, usage)
-    return usage.used > 0 and finish_of(state.data, state.count) or 0
+    return usage.used > 0 and last_finish(state) or 0
   end
 
-  function concurrency.charge(limit, state, usage, cost, max_entries, id)
+  function concurrency.charge(limit, state, usage, cost, max_entries, row, id)
     if not id then return state end
+    local finish = usage.time + limit[1]
+    if state and state.epoch then
+      if usage.used > 0 then return lease_set().add(state, usage, id, cost, finish) end
+      if state.row then lease_set().clear(state.row) end
+      state = nil
+    end
     local held = {
-      total = usage.used, count = state and state.count - usage.first or 0,
+      total = usage.used, count = state and state.count - usage.first or 0, row = row,
       data = state and state.data:sub(usage.first * WIDTH + 1) or '',
     }
-    return with(held, usage.time, id, cost, usage.time + limit[1])
+    held = with(held, usage.time, id, cost, finish)
+    return row and held.count > FEW and in_lease_set(held) or held
   end
 
   function concurrency.max_penalty()
@@ -108,25 +143,38 @@ function algorithms.concurrency()
     return state
   end
 
-  -- Returns a short state that admits like this one: the lease of an id, and one lease for all others.
-  function concurrency.excerpt(limit, state, _, _, _, id)
+  -- Returns an id that is not this one, for several leases as one.
+  local function other_id(id)
+    return id and string.char((id:byte() + 1) % 256) .. id:sub(2) or string.rep('\0', 16)
+  end
+
+  -- Returns a short state that leads to the same answer to an operation of this cost.
+  function concurrency.excerpt(limit, state, cost, id, most)
     local usage = concurrency.advance(limit, state)
-    local own, rest, finish = id and find(state, usage, id), 0, 0
     local short = {at = state.at, total = 0, count = 0, data = ''}
+    if state.epoch then
+      for _, held in ipairs(lease_set().excerpt(limit, state, usage, cost, id, most)) do
+        short = with(short, state.at, held[1] or other_id(id), held[2], held[3])
+      end
+      return short.count > 0 and short or nil
+    end
+    -- The lease of an id, and one lease for all others.
+    local own, rest, finish = id and find(state, usage, id), 0, 0
     for index = usage.first + 1, state.count do
-      local held_by, cost, ends_at = lease(state.data, index)
+      local held_by, its_cost, ends_at = lease(state.data, index)
       if index == own then
-        short = with(short, state.at, held_by, cost, ends_at)
+        short = with(short, state.at, held_by, its_cost, ends_at)
       else
-        rest, finish = rest + cost, ends_at
+        rest, finish = rest + its_cost, ends_at
       end
     end
-    if rest > 0 then short = with(short, state.at, string.rep('\0', 16), rest, finish) end
+    if rest > 0 then short = with(short, state.at, other_id(id), rest, finish) end
     return short.count > 0 and short or nil
   end
 
   -- Returns the cost of a lease, if it is held.
   function concurrency.cost_of(state, usage, id)
+    if state.epoch then return (lease_set().find(state, usage, id)) end
     local index = find(state, usage, id)
     if not index then return nil end
     local _, cost = lease(state.data, index)
@@ -134,13 +182,16 @@ function algorithms.concurrency()
   end
 
   function concurrency.renew(limit, state, usage, id)
+    local finish = usage.time + limit[1]
+    if state.epoch then return lease_set().renew(state, usage, id, finish) end
     local index = find(state, usage, id)
     if not index then return state end
     local others, cost = without(state, index)
-    return with(others, usage.time, id, cost, usage.time + limit[1])
+    return with(others, usage.time, id, cost, finish)
   end
 
   function concurrency.release(limit, state, usage, id)
+    if state.epoch then return lease_set().release(state, usage, id) end
     local index = find(state, usage, id)
     if not index then return state end
     local others = without(state, index)
@@ -149,6 +200,11 @@ function algorithms.concurrency()
 
   function concurrency.migrate(limit, state)
     return state
+  end
+
+  -- Many leases expire with their key.
+  function concurrency.keep(state, until_when)
+    if state and state.epoch and state.row then lease_set().keep(state, until_when) end
   end
 
   return concurrency

@@ -46,6 +46,10 @@ pub(crate) enum Part {
         precision: Micros,
         rank: u8,
     },
+    /// Many leases, for the concurrency limit with this rank.
+    Leases {
+        rank: u8,
+    },
 }
 
 impl Keyspace {
@@ -72,6 +76,7 @@ impl Keyspace {
             Part::Row { window, precision, rank } => {
                 format!("l{}.{}.{rank}.", window.get() / 1_000, precision.get() / 1_000).into()
             }
+            Part::Leases { rank } => format!("c{rank}.").into(),
         };
         let mut name = self.prefix(self.partition_of(key));
         name.extend_from_slice(policy.as_bytes());
@@ -277,7 +282,9 @@ mod tests {
             let mut all = HashSet::new();
             for text in &texts {
                 for policy in ["api", "a", "=10/s"] {
-                    for part in [Part::State, Part::ReservationsById, Part::ReservationsByTime] {
+                    for part in
+                        [Part::State, Part::ReservationsById, Part::ReservationsByTime, LEASES]
+                    {
                         let name = keyspace.name(&part, policy, text);
                         assert!(name.len() < 400, "the name is too long");
                         assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
@@ -307,6 +314,8 @@ mod tests {
     const ROW: Part =
         Part::Row { window: Micros::from_secs(60), precision: Micros::from_secs(1), rank: 0 };
 
+    const LEASES: Part = Part::Leases { rank: 0 };
+
     fn keyspaces(namespace: &str) -> [Keyspace; 2] {
         let partitions = Partitions::new(namespace, 8);
         [Keyspace::new(namespace, None), Keyspace::new(namespace, Some(partitions))]
@@ -320,7 +329,7 @@ mod tests {
         for own in namespaces {
             for keyspace in keyspaces(own) {
                 for text in texts {
-                    let parts = [Part::State, Part::ReservationsById, ROW];
+                    let parts = [Part::State, Part::ReservationsById, ROW, LEASES];
                     let mut all: Vec<_> =
                         parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
                     all.extend(request_ids(text).iter().map(|id| keyspace.record(0, id)));

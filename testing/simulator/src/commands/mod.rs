@@ -85,7 +85,7 @@ const fn command(
 }
 
 /// All commands, by name.
-pub(crate) const COMMANDS: [Command; 42] = [
+pub(crate) const COMMANDS: [Command; 44] = [
     command("asking", 1, 0, Keys::None, connection::asking),
     command("auth", -2, LOGIN, Keys::None, connection::auth),
     command("client|getname", 2, SESSION, Keys::None, connection::client_getname),
@@ -130,9 +130,11 @@ pub(crate) const COMMANDS: [Command; 42] = [
     command("type", 2, 0, Keys::First, keys::type_name),
     command("zadd", -4, WRITE | DENY_OOM, Keys::First, sorted_sets::zadd),
     command("zcard", 2, 0, Keys::First, sorted_sets::zcard),
+    command("zcount", 4, 0, Keys::First, sorted_sets::zcount),
     command("zrange", -4, 0, Keys::First, sorted_sets::zrange),
     command("zrangebyscore", -4, 0, Keys::First, sorted_sets::zrangebyscore),
     command("zrem", -3, WRITE, Keys::First, sorted_sets::zrem),
+    command("zrevrangebyscore", -4, 0, Keys::First, sorted_sets::zrevrangebyscore),
     command("zscore", 3, 0, Keys::First, sorted_sets::zscore),
 ];
 

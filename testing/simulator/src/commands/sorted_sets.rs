@@ -96,8 +96,8 @@ impl Bound {
     }
 }
 
-fn score_range(words: &[Vec<u8>]) -> Result<impl Fn(&&(Score, Vec<u8>)) -> bool, Error> {
-    let (min, max) = (Bound::parse(&words[2])?, Bound::parse(&words[3])?);
+fn score_range(min: &[u8], max: &[u8]) -> Result<impl Fn(&&(Score, Vec<u8>)) -> bool, Error> {
+    let (min, max) = (Bound::parse(min)?, Bound::parse(max)?);
     Ok(move |(score, _): &&(Score, Vec<u8>)| {
         let is_above = if min.is_exclusive { *score > min.score } else { *score >= min.score };
         let is_below = if max.is_exclusive { *score < max.score } else { *score <= max.score };
@@ -105,9 +105,15 @@ fn score_range(words: &[Vec<u8>]) -> Result<impl Fn(&&(Score, Vec<u8>)) -> bool,
     })
 }
 
-pub(super) fn zrangebyscore(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+pub(super) fn zcount(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    let is_within = score_range(&words[2], &words[3])?;
+    let found = set(context, &words[1])?.into_iter().flat_map(SortedSet::iter);
+    Ok(count(found.filter(is_within).count()))
+}
+
+/// The options of a range: whether scores are returned, the offset and the number of members.
+fn range_options(mut options: &[Vec<u8>]) -> Result<(bool, usize, usize), Error> {
     let (mut has_scores, mut offset, mut limit) = (false, 0, usize::MAX);
-    let mut options = &words[4..];
     while let Some((word, rest)) = options.split_first() {
         options = rest;
         if is_word(word, "WITHSCORES") {
@@ -121,7 +127,21 @@ pub(super) fn zrangebyscore(context: &mut Context<'_>, words: &[Vec<u8>]) -> Out
             return Err(SYNTAX);
         }
     }
-    let is_within = score_range(words)?;
+    Ok((has_scores, offset, limit))
+}
+
+pub(super) fn zrangebyscore(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    let (has_scores, offset, limit) = range_options(&words[4..])?;
+    let is_within = score_range(&words[2], &words[3])?;
     let found = set(context, &words[1])?.into_iter().flat_map(SortedSet::iter);
     Ok(members(found.filter(is_within).skip(offset).take(limit), has_scores))
+}
+
+pub(super) fn zrevrangebyscore(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    let (has_scores, offset, limit) = range_options(&words[4..])?;
+    let is_within = score_range(&words[3], &words[2])?;
+    let found = set(context, &words[1])?.into_iter().flat_map(SortedSet::iter);
+    let mut found: Vec<_> = found.filter(is_within).collect();
+    found.reverse();
+    Ok(members(found.into_iter().skip(offset).take(limit), has_scores))
 }

@@ -88,7 +88,7 @@ fn commands_on_keys() {
 }
 
 #[test]
-fn commands_on_hashes_and_sorted_sets() {
+fn commands_on_hashes() {
     assert_equal_replies(&[
         "HSET h a 1 b 2",
         "HSET h a 3 c 4",
@@ -106,6 +106,12 @@ fn commands_on_hashes_and_sorted_sets() {
         "TYPE h",
         "HDEL none a",
         "TYPE none",
+    ]);
+}
+
+#[test]
+fn commands_on_sorted_sets() {
+    assert_equal_replies(&[
         "ZADD z 3 c 1 a 2 b 1.5 x",
         "ZADD z 9 a",
         "ZADD z x a",
@@ -135,9 +141,22 @@ fn commands_on_hashes_and_sorted_sets() {
         "ZRANGEBYSCORE z a b",
         "ZRANGEBYSCORE z 0 1 LIMIT 0",
         "ZRANGEBYSCORE none 0 1",
+        "ZREVRANGEBYSCORE z +inf -inf",
+        "ZREVRANGEBYSCORE z (9 2 WITHSCORES LIMIT 0 2",
+        "ZREVRANGEBYSCORE z 2 9",
+        "ZCOUNT z (2 9",
+        "ZCOUNT z -inf +inf",
+        "ZCOUNT z a b",
+        "ZCOUNT none 0 1",
         "ZREM z a none",
         "ZREM z b c x big top bottom",
         "TYPE z",
+    ]);
+}
+
+#[test]
+fn commands_on_keys_of_another_type() {
+    assert_equal_replies(&[
         "SET s v",
         "HGET s a",
         "HSET s a b",

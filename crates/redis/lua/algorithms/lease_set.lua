@@ -1,0 +1,361 @@
+-- Many leases of a key: a sorted set, so that an operation costs the same however many are held.
+--
+-- A lease has a member for each bit of its cost: the id and the number of the bit. The score is the
+-- number of the bit, then the time of expiry since an epoch. So what is held after a time is a count of
+-- members per bit. The key has the newest time, the bits, the number of members, the epoch, and the
+-- latest expiry.
+-- Rows: limits/concurrent.rows, operations/leases.rows
+
+-- The changes of this call to each sorted set, by its name.
+local lease_sets = {}
+
+function algorithms.lease_set()
+  -- The longest time since the epoch, and the maximum number of expired members that a call removes.
+  local SPAN, MAX_REMOVED = 562949953421312, 500
+
+  local function text(number)
+    return string.format('%d', number)
+  end
+
+  -- Calls visit with each bit of a number, and its weight.
+  local function each_bit(number, visit)
+    local bit, weight = 0, 1
+    while weight <= number do
+      if number % (2 * weight) >= weight then visit(bit, weight) end
+      bit, weight = bit + 1, 2 * weight
+    end
+  end
+
+  local function member(id, bit)
+    return id .. string.char(bit)
+  end
+
+  local function weight_of(name)
+    return 2 ^ name:byte(17)
+  end
+
+  local function changes_of(row)
+    local changes = lease_sets[KEYS[row]]
+    if not changes then
+      changes = {removed = {}, added = {}, removals = 0, known = {}}
+      lease_sets[KEYS[row]] = changes
+    end
+    return changes
+  end
+
+  -- Replaces the sorted set by an empty one.
+  local function clear(row)
+    local changes = changes_of(row)
+    changes.is_new, changes.removed, changes.added, changes.removals = true, {}, {}, 0
+    changes.count, changes.used = 0, 0
+    return changes
+  end
+
+  -- The sum of the bit and the time could be rounded before the epoch is subtracted.
+  local function score(epoch, bit, time)
+    return text(bit * SPAN + (time - epoch))
+  end
+
+  local function finish_of(state, at)
+    return state.epoch + tonumber(at) % SPAN
+  end
+
+  -- Returns the members of a bit that expire from one time to another, with the times.
+  local function range(state, command, bit, from, to, limit)
+    if changes_of(state.row).is_new then return {} end
+    local low, high = score(state.epoch, bit, from), score(state.epoch, bit, to)
+    if command == 'ZREVRANGEBYSCORE' then low, high = high, low end
+    local got, members = call(command, KEYS[state.row], low, high, 'WITHSCORES', 'LIMIT', 0, limit), {}
+    for index = 1, #got, 2 do
+      members[#members + 1] = {name = got[index], finish = finish_of(state, got[index + 1])}
+    end
+    return members
+  end
+
+  local function latest_time(state)
+    return state.epoch + SPAN - 1
+  end
+
+  -- Returns the sum of the costs of the leases that expire after a time.
+  local function held_after(state, time)
+    local changes, sum = changes_of(state.row), 0
+    if not changes.is_new then
+      each_bit(state.bits, function(bit, weight)
+        local after = score(state.epoch, bit, time + 1)
+        local latest = score(state.epoch, bit, latest_time(state))
+        sum = sum + weight * call('ZCOUNT', KEYS[state.row], after, latest)
+      end)
+    end
+    for name, finish in pairs(changes.removed) do
+      if finish > time then sum = sum - weight_of(name) end
+    end
+    for name, finish in pairs(changes.added) do
+      if finish > time then sum = sum + weight_of(name) end
+    end
+    return sum
+  end
+
+  -- Calls visit with each member of an id, expired ones included, and the time of expiry.
+  local function each_member(state, id, visit)
+    local changes = changes_of(state.row)
+    each_bit(state.bits, function(bit)
+      local name = member(id, bit)
+      local finish = changes.added[name]
+      if not finish and not changes.removed[name] and not changes.is_new then
+        finish = changes.known[name]
+        if finish == nil then
+          local got = call('ZSCORE', KEYS[state.row], name)
+          finish = got and finish_of(state, got)
+          changes.known[name] = finish
+        end
+      end
+      if finish then visit(name, finish) end
+    end)
+  end
+
+  local function remove(changes, name, finish)
+    changes.count = changes.count - 1
+    if changes.added[name] then
+      changes.added[name] = nil
+    else
+      changes.removed[name], changes.removals = finish, changes.removals + 1
+    end
+  end
+
+  -- Removes some expired members, once per call.
+  local function remove_expired(state, time)
+    local changes = changes_of(state.row)
+    if changes.has_removed_expired then return end
+    changes.has_removed_expired = true
+    each_bit(state.bits, function(bit)
+      for _, old in ipairs(range(state, 'ZRANGEBYSCORE', bit, state.epoch, time, MAX_REMOVED)) do
+        if not changes.removed[old.name] then remove(changes, old.name, old.finish) end
+      end
+    end)
+  end
+
+  -- Returns when the last lease expires, except that of an id.
+  local function last_finish_without(state, id)
+    local changes, last = changes_of(state.row), 0
+    local function count(name, finish)
+      if name:sub(1, 16) ~= id then last = max(last, finish) end
+    end
+    each_bit(state.bits, function(bit)
+      local most = changes.removals + 2
+      local top = range(state, 'ZREVRANGEBYSCORE', bit, state.epoch, latest_time(state), most)
+      for _, other in ipairs(top) do
+        if not changes.removed[other.name] then count(other.name, other.finish) end
+      end
+    end)
+    for name, finish in pairs(changes.added) do count(name, finish) end
+    return last
+  end
+
+  -- Returns the state after changes.
+  local function changed(state, time, used, last)
+    local changes = changes_of(state.row)
+    changes.used = used
+    return {
+      at = time, row = state.row, epoch = state.epoch, bits = state.bits, count = changes.count,
+      used = used, last = last,
+    }
+  end
+
+  local function put(state, id, cost, finish)
+    local changes, bits = changes_of(state.row), state.bits
+    each_member(state, id, function(name, other) remove(changes, name, other) end)
+    each_bit(cost, function(bit, weight)
+      changes.added[member(id, bit)], changes.count = finish, changes.count + 1
+      if bits % (2 * weight) < weight then bits = bits + weight end
+    end)
+    state.bits = bits
+  end
+
+  local lease_set = {}
+
+  function lease_set.read(limit, from, at, row)
+    local state, finish = {row = row}, nil
+    if #from < at + 28 then return false end
+    state.at, state.bits, state.count, state.epoch, state.last, finish = read('<I7I4I4I7I7', from, at)
+    state.bits = state.bits % 2147483648
+    if row then
+      local changes = changes_of(row)
+      -- The sorted set may be missing, or have another type.
+      changes.count = changes.count or read_command('ZCARD', KEYS[row])
+      if changes.count ~= state.count then return false end
+    end
+    return state.last - state.epoch < SPAN, state, finish
+  end
+
+  function lease_set.write(state)
+    local bits = state.bits + 2147483648
+    return write('<I7I4I4I7I7', state.at, bits, state.count, state.epoch, state.last)
+  end
+
+  -- Returns the sum of the costs that are held at a time. Without the sorted set, as for a limit that the
+  -- policy has no longer, only whether there are any matters.
+  function lease_set.used(state, time)
+    if not state.row then return state.last > time and 1 or 0 end
+    if not state.used then
+      local changes = changes_of(state.row)
+      changes.used = changes.used or held_after(state, time)
+      state.used = changes.used
+    end
+    return state.used
+  end
+
+  -- Returns the cost of a lease and when it expires, if it is held.
+  function lease_set.find(state, usage, id)
+    if usage.used == 0 then return nil end
+    local cost, ends_at = 0, nil
+    each_member(state, id, function(name, finish)
+      if finish > usage.time then cost, ends_at = cost + weight_of(name), finish end
+    end)
+    if ends_at then return cost, ends_at end
+  end
+
+  -- Creates a sorted set of leases: a list of (id, cost, finish).
+  function lease_set.create(row, time, leases)
+    clear(row)
+    local state, used, last = {row = row, epoch = time, bits = 0}, 0, 0
+    for _, lease in ipairs(leases) do
+      put(state, lease[1], lease[2], lease[3])
+      used, last = used + lease[2], max(last, lease[3])
+    end
+    return changed(state, time, used, last)
+  end
+
+  -- Returns the leases that expire first, and those that are held by id.
+  local function first_leases(state, time, most)
+    local changes, by_id, leases = changes_of(state.row), {}, {}
+    local function count(name, finish)
+      local id = name:sub(1, 16)
+      if not by_id[id] then
+        by_id[id] = {id, 0, finish}
+        leases[#leases + 1] = by_id[id]
+      end
+      by_id[id][2] = by_id[id][2] + weight_of(name)
+    end
+    each_bit(state.bits, function(bit)
+      local to = latest_time(state)
+      for _, own in ipairs(range(state, 'ZRANGEBYSCORE', bit, time + 1, to, most + changes.removals)) do
+        if not changes.removed[own.name] then count(own.name, own.finish) end
+      end
+    end)
+    for name, finish in pairs(changes.added) do count(name, finish) end
+    table.sort(leases, function(a, b) return a[3] < b[3] or (a[3] == b[3] and a[1] < b[1]) end)
+    for index = #leases, most + 1, -1 do leases[index] = nil end
+    return leases
+  end
+
+  -- The epoch moves long before the span ends.
+  local function with_recent_epoch(state, usage, finish)
+    if finish - state.epoch < SPAN then return state end
+    return lease_set.create(state.row, usage.time, first_leases(state, usage.time, 10000))
+  end
+
+  function lease_set.add(state, usage, id, cost, finish)
+    state = with_recent_epoch(state, usage, finish)
+    remove_expired(state, usage.time)
+    local new = {row = state.row, epoch = state.epoch, bits = state.bits}
+    put(new, id, cost, finish)
+    return changed(new, usage.time, usage.used + cost, max(finish, state.last))
+  end
+
+  function lease_set.renew(state, usage, id, finish)
+    local cost = lease_set.find(state, usage, id)
+    if not cost then return state end
+    usage = {time = usage.time, used = usage.used - cost}
+    return lease_set.add(state, usage, id, cost, finish)
+  end
+
+  -- Returns nil if no other lease is held.
+  function lease_set.release(state, usage, id)
+    local cost, finish = lease_set.find(state, usage, id)
+    if not cost then return state end
+    if usage.used == cost then
+      clear(state.row)
+      return nil
+    end
+    local changes = changes_of(state.row)
+    remove_expired(state, usage.time)
+    local last = finish == state.last and last_finish_without(state, id) or state.last
+    each_member(state, id, function(name, other) remove(changes, name, other) end)
+    return changed(state, state.at, usage.used - cost, last)
+  end
+
+  lease_set.clear = clear
+
+  -- Returns when a cost fits, which is now or when enough leases have expired.
+  local function fits_at(limit, state, usage, cost)
+    local above, changes = usage.used + cost - limit.capacity, changes_of(state.row)
+    if above <= 0 or cost > limit.capacity then return usage.time end
+    local bit, weight = 0, 1
+    while 2 * weight <= state.bits do bit, weight = bit + 1, 2 * weight end
+    if weight == state.bits and not changes.is_new and not next(changes.added) and not next(changes.removed) then
+      -- All leases have the same cost.
+      local after, latest = usage.time + 1, latest_time(state)
+      local skipped = ceil(above / weight) - 1
+      local ends = call('ZRANGEBYSCORE', KEYS[state.row], score(state.epoch, bit, after),
+        score(state.epoch, bit, latest), 'WITHSCORES', 'LIMIT', skipped, 1)
+      return finish_of(state, ends[2])
+    end
+    local low, high = usage.time, state.last
+    while high - low > 1 do
+      local middle = floor((low + high) / 2)
+      if held_after(state, middle) + cost <= limit.capacity then high = middle else low = middle end
+    end
+    return high
+  end
+
+  -- Returns a few leases that lead to the same answer: the one of an id, and, without an id, one for all
+  -- others that expire before a cost fits and one for the rest. With most, the first leases as they are.
+  function lease_set.excerpt(limit, state, usage, cost, id, most)
+    local leases, listed = {}, 0
+    if usage.used == 0 then return leases end
+    if most then
+      leases = first_leases(state, usage.time, most)
+      for _, lease in ipairs(leases) do listed = listed + lease[2] end
+      if usage.used > listed then leases[#leases + 1] = {nil, usage.used - listed, state.last} end
+      return leases
+    end
+    local fits = fits_at(limit, state, usage, cost)
+    local later = fits == usage.time and usage.used or held_after(state, fits)
+    local own, ends_at
+    if id then own, ends_at = lease_set.find(state, usage, id) end
+    local first = usage.used - later
+    if own and ends_at <= fits then first = first - own elseif own then later = later - own end
+    local last = own and ends_at == state.last and last_finish_without(state, id) or state.last
+    if first > 0 then leases[1] = {nil, first, fits} end
+    if later > 0 then leases[#leases + 1] = {nil, later, last} end
+    if own then leases[#leases + 1] = {id, own, ends_at} end
+    return leases
+  end
+
+  -- Writes the changes of a sorted set.
+  function lease_set.finish(name, changes)
+    local function each_thousand(command, list, count)
+      for first = 1, count, 1000 do call(command, name, unpack(list, first, min(first + 999, count))) end
+    end
+    if changes.is_new then call('DEL', name) end
+    local removed, added, count = {}, {}, 0
+    for gone in pairs(changes.removed) do removed[#removed + 1] = gone end
+    each_thousand('ZREM', removed, #removed)
+    for own, finish in pairs(changes.added) do
+      added[count + 1], added[count + 2] = score(changes.epoch, own:byte(17), finish), own
+      count = count + 2
+    end
+    each_thousand('ZADD', added, count)
+    if changes.recovers_at then
+      call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expiry(changes.recovers_at))
+    end
+  end
+
+  -- A sorted set expires with its key.
+  function lease_set.keep(state, until_when)
+    local changes = changes_of(state.row)
+    changes.epoch, changes.recovers_at = state.epoch, until_when
+  end
+
+  return lease_set
+end

@@ -1,0 +1,104 @@
+//! Concurrency limits with many leases.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use support::{execute, policy, remaining, start};
+use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
+use tollgate_redis::RedisStore;
+use tollgate_store::{Key, Store};
+use tollgate_testkit::Server;
+
+const KEY: &[u8] = b"k";
+
+/// Executes an operation on each of these leases.
+async fn on_each(
+    store: &RedisStore,
+    policy: &Policy,
+    leases: std::ops::Range<u128>,
+    operation: fn(Id) -> Operation,
+) -> Vec<bool> {
+    let checks = [Check { policy, key: KEY, cost: Cost::ONE }];
+    let request = |id| Request {
+        operation: operation(Id::from_u128(id)),
+        checks: &checks,
+        request_id: None,
+    };
+    let requests: Vec<_> = leases.map(request).collect();
+    let mut admitted = Vec::new();
+    for requests in requests.chunks(500) {
+        let answers = store.decide(requests).await.into_iter();
+        admitted.extend(answers.map(|answer| answer.unwrap().decisions[0].allowed));
+    }
+    admitted
+}
+
+fn acquire(lease: Id) -> Operation {
+    Operation::Acquire { lease }
+}
+
+/// Returns the number of commands that the server has executed.
+fn commands(server: &Server) -> u64 {
+    let statistics = server.command(&["INFO", "commandstats"]).text();
+    let calls = statistics.lines().filter_map(|line| line.split_once("calls=")?.1.split_once(','));
+    calls.map(|(calls, _)| calls.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn ten_thousand_leases_are_exact() {
+    let (server, store) = start();
+    let policy = policy("10000 concurrent lease 60s");
+    for first in (0..11_000).step_by(1_000) {
+        let admitted = on_each(&store, &policy, first..first + 1_000, acquire).await;
+        assert!(admitted.iter().all(|admitted| *admitted == (first < 10_000)));
+    }
+    let inspection = store.inspect(&policy, Key::new("k").unwrap()).await.unwrap();
+    assert_eq!(inspection.limits[0].used, 10_000);
+    assert_eq!(inspection.limits[0].leases.len(), 1_000);
+    on_each(&store, &policy, 5_000..6_000, |lease| Operation::Renew { lease }).await;
+    on_each(&store, &policy, 0..4_000, |lease| Operation::Release { lease }).await;
+    assert_eq!(remaining(&store, &policy, KEY).await, 4_000);
+    assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
+    on_each(&store, &policy, 4_000..10_000, |lease| Operation::Release { lease }).await;
+    assert_eq!(remaining(&store, &policy, KEY).await, 10_000);
+    assert_eq!(server.keys(""), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_operation_costs_the_same_with_many_leases() {
+    let (server, store) = start();
+    let policy = policy("10000 concurrent lease 60s");
+    let mut costs = Vec::new();
+    for (held, next) in [(0, 100), (100, 9_900)] {
+        on_each(&store, &policy, held..next, acquire).await;
+        let mut of_operations = Vec::new();
+        for operation in [
+            acquire(Id::from_u128(20_000)),
+            Operation::Renew { lease: Id::from_u128(20_000) },
+            Operation::Peek,
+            Operation::Release { lease: Id::from_u128(20_000) },
+            Operation::Release { lease: Id::from_u128(held + 50) },
+        ] {
+            let before = commands(&server);
+            execute(&store, operation, &policy, KEY, 1).await.unwrap();
+            of_operations.push(commands(&server) - before);
+        }
+        costs.push(of_operations);
+    }
+    assert_eq!(costs[0], costs[1]);
+}
+
+#[tokio::test]
+async fn a_lost_sorted_set_is_an_unknown_key() {
+    let (server, store) = start();
+    let policy = policy("200 concurrent lease 60s");
+    on_each(&store, &policy, 0..100, acquire).await;
+    let set = server.keys("").into_iter().find(|name| name.contains("#c0.")).unwrap();
+    for command in [&["DEL", &set][..], &["SET", &set, "x", "EX", "60"]] {
+        server.command(command).expect_no_error("a command");
+        assert_eq!(remaining(&store, &policy, KEY).await, 200);
+        on_each(&store, &policy, 0..100, acquire).await;
+        assert_eq!(remaining(&store, &policy, KEY).await, 100);
+    }
+    assert_eq!(store.stats().corrupt, 4);
+}
