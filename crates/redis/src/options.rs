@@ -53,6 +53,10 @@ pub struct RedisOptions {
     pub sentinel_username: Option<String>,
     /// The password for the sentinels.
     pub sentinel_password: Option<String>,
+    /// A file with the password for the sentinels, in place of `sentinel_password`.
+    pub sentinel_password_file: Option<PathBuf>,
+    /// The name that the certificates of servers and sentinels must have, in place of their host.
+    pub tls_server_name: Option<String>,
     /// The CA bundle for TLS. Default: the system's roots.
     pub ca: Option<Pem>,
     /// The client certificate for TLS, with its chain.
@@ -97,6 +101,8 @@ impl Default for RedisOptions {
             password_file: None,
             sentinel_username: None,
             sentinel_password: None,
+            sentinel_password_file: None,
+            tls_server_name: None,
             ca: None,
             cert: None,
             key: None,
@@ -146,6 +152,10 @@ impl RedisOptions {
         if let (Some(_), Some(file)) = (&self.password, &self.password_file) {
             let remedy = "set either this option or password";
             return invalid("password_file", &file.display(), remedy);
+        }
+        if let (Some(_), Some(file)) = (&self.sentinel_password, &self.sentinel_password_file) {
+            let remedy = "set either this option or sentinel_password";
+            return invalid("sentinel_password_file", &file.display(), remedy);
         }
         match (&self.cert, &self.key) {
             (Some(_), None) => invalid("cert", &"", "set the option key, its private key, too"),

@@ -215,7 +215,7 @@ impl Inner {
         let sentinel_login = Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
-            password_file: None,
+            password_file: options.sentinel_password_file.clone(),
         };
         let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
         let context = Arc::new(StoreContext {

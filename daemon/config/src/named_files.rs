@@ -42,15 +42,16 @@ impl fmt::Display for FileProblem {
 impl std::error::Error for FileProblem {}
 
 impl LoadedConfig {
-    /// Checks the password file of the store and the files of overrides, and adds the problems that
+    /// Checks the password files of the store and the files of overrides, and adds the problems that
     /// the daemon found in the files that only it can read.
     ///
     /// # Errors
     /// All problems, each at the position of the field that names the file.
     pub fn check_files(&self, problems: Vec<FileProblem>) -> Result<(), ConfigErrors> {
         let diagnostics = Diagnostics::default();
-        if let Err(error) = self.config.store.check_password_file() {
-            diagnostics.add(with_origin_of(error, find(&self.tree, "store.password_file")));
+        if let Err(error) = self.config.store.check_password_files() {
+            let origin = error.field().and_then(|field| find(&self.tree, field));
+            diagnostics.add(with_origin_of(error, origin));
         }
         for FileProblem { field, file, message } in problems {
             let error = ConfigError::new(message).with_field(&*field);

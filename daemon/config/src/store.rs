@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tollgate::{
-    Limiter, LimiterBuilder, ManualClock, MemoryLimiter, MemoryLimiterBuilder, TableFull,
-    masked_url,
+    Limiter, LimiterBuilder, ManualClock, MemoryLimiter, MemoryLimiterBuilder, RedisOptions,
+    TableFull, masked_url,
 };
 
 use tollgate_document::ConfigError;
@@ -34,6 +34,16 @@ pub struct StoreConfig {
     pub deadline: Duration,
     /// The timeout for establishing a connection.
     pub connect_timeout: Duration,
+    /// The timeout of a call.
+    pub call_timeout: Duration,
+    /// The maximum number of requests that wait for a server.
+    pub queue: usize,
+    /// The maximum number of requests in a call.
+    pub batch: usize,
+    /// The number of groups of a cluster's keys.
+    pub groups: u16,
+    /// How long request ids are remembered.
+    pub request_id_horizon: Duration,
     /// The CA bundle for TLS; the system's by default.
     pub ca: Option<PathBuf>,
     /// The client certificate for TLS.
@@ -44,8 +54,12 @@ pub struct StoreConfig {
     pub username: Option<String>,
     /// A file that contains the password, instead of the one in the URL.
     pub password_file: Option<PathBuf>,
-    /// The user name for sentinels. Not settable in the file.
+    /// The name in the servers' certificates, instead of their host.
+    pub tls_server_name: Option<String>,
+    /// The user name for sentinels.
     pub sentinel_username: Option<String>,
+    /// A file that contains the password for sentinels.
+    pub sentinel_password_file: Option<PathBuf>,
     /// The password for sentinels. Not settable in the file.
     pub sentinel_password: Option<Password>,
 }
@@ -148,45 +162,39 @@ impl StoreConfig {
     }
 
     fn redis(&self, namespace: &str) -> Result<LimiterBuilder, ConfigError> {
-        let mut builder = Limiter::builder()
-            .namespace(namespace)
-            .connections(self.connections)
-            .deadline(self.deadline)
-            .connect_timeout(self.connect_timeout);
-        if let Some(ca) = &self.ca {
-            builder = builder.ca(ca.clone());
-        }
-        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            builder = builder.client_certificate(cert.clone(), key.clone());
-        }
-        if let Some(username) = &self.username {
-            builder = builder.username(username);
-        }
-        if let Some(password) = &self.sentinel_password {
-            builder = builder.sentinel_login(self.sentinel_username.as_deref(), &*password.0);
-        }
-        // The store reads the file for each connection; an unreadable file is reported before the
+        // The store reads the files for each connection; an unreadable file is reported before the
         // first one.
-        self.check_password_file()?;
-        if let Some(file) = &self.password_file {
-            builder = builder.password_file(file);
-        }
-        Ok(builder)
+        self.check_password_files()?;
+        let options = RedisOptions {
+            namespace: namespace.to_owned(),
+            connections: self.connections,
+            connect_timeout: self.connect_timeout,
+            call_timeout: self.call_timeout,
+            queue: self.queue,
+            batch: self.batch,
+            groups: self.groups,
+            request_id_horizon: self.request_id_horizon.into(),
+            username: self.username.clone(),
+            password_file: self.password_file.clone(),
+            sentinel_username: self.sentinel_username.clone(),
+            sentinel_password: self
+                .sentinel_password
+                .as_ref()
+                .map(|password| password.0.to_string()),
+            sentinel_password_file: self.sentinel_password_file.clone(),
+            ca: self.ca.clone().map(Into::into),
+            cert: self.cert.clone().map(Into::into),
+            key: self.key.clone().map(Into::into),
+            tls_server_name: self.tls_server_name.clone(),
+            ..RedisOptions::default()
+        };
+        Ok(Limiter::builder().deadline(self.deadline).redis(options))
     }
 
-    /// Checks that the password file can be read.
-    pub(super) fn check_password_file(&self) -> Result<(), ConfigError> {
-        let Some(file) = &self.password_file else { return Ok(()) };
-        let reason = match fs::read_to_string(file) {
-            Err(error) => format!("cannot be read: {error}"),
-            Ok(password) if password.trim_end_matches(['\r', '\n']).is_empty() => {
-                "the file is empty; write the password into it, or remove store.password_file"
-                    .to_owned()
-            }
-            Ok(_) => return Ok(()),
-        };
-        let error = ConfigError::new(format!("{}: {reason}", file.display()));
-        Err(error.with_field("store.password_file").with_location(file, None, None))
+    /// Checks that the password files can be read.
+    pub(super) fn check_password_files(&self) -> Result<(), ConfigError> {
+        check_password_file("password_file", self.password_file.as_deref())?;
+        check_password_file("sentinel_password_file", self.sentinel_password_file.as_deref())
     }
 
     /// Rejects fields that have no effect with this store.
@@ -205,15 +213,38 @@ impl StoreConfig {
             ("connections", self.connections != usual.connections),
             ("deadline", self.deadline != usual.deadline),
             ("connect_timeout", self.connect_timeout != usual.connect_timeout),
+            ("call_timeout", self.call_timeout != usual.call_timeout),
+            ("queue", self.queue != usual.queue),
+            ("batch", self.batch != usual.batch),
+            ("groups", self.groups != usual.groups),
+            ("request_id_horizon", self.request_id_horizon != usual.request_id_horizon),
             ("ca", self.ca != usual.ca),
             ("cert", self.cert != usual.cert),
             ("key", self.key != usual.key),
             ("username", self.username != usual.username),
             ("password_file", self.password_file != usual.password_file),
+            ("tls_server_name", self.tls_server_name != usual.tls_server_name),
+            ("sentinel_username", self.sentinel_username != usual.sentinel_username),
+            ("sentinel_password_file", self.sentinel_password_file.is_some()),
         ];
         let wrong = if self.url.is_memory() { &of_redis[..] } else { &of_memory };
         if let Some((name, _)) = wrong.iter().find(|(_, differs)| *differs) {
             return Err(self.misplaced(name));
+        }
+        let (scheme, _) = self.url.as_str().split_once("://").unwrap_or_default();
+        let is_cluster = scheme.ends_with("+cluster");
+        let is_sentinel = scheme.ends_with("+sentinel");
+        let is_tls = scheme.starts_with("rediss") || scheme.starts_with("valkeys");
+        for (name, is_set, has_effect) in [
+            ("groups", self.groups != usual.groups, is_cluster),
+            ("sentinel_username", self.sentinel_username.is_some(), is_sentinel),
+            ("sentinel_password_file", self.sentinel_password_file.is_some(), is_sentinel),
+            ("tls_server_name", self.tls_server_name.is_some(), is_tls),
+        ] {
+            if is_set && !has_effect {
+                let message = format!("has no effect with store.url {}; remove it", self.url);
+                return Err(ConfigError::new(message).with_field(format!("store.{name}")));
+            }
         }
         let (field, other) = match (&self.cert, &self.key) {
             (Some(_), None) => ("cert", "key"),
@@ -250,12 +281,19 @@ impl StoreConfig {
             connections: fields.get("connections")?,
             deadline: fields.get("deadline")?,
             connect_timeout: fields.get("connect_timeout")?,
+            call_timeout: fields.get("call_timeout")?,
+            queue: fields.get("queue")?,
+            batch: fields.get("batch")?,
+            groups: fields.get("groups")?,
+            request_id_horizon: fields.get("request_id_horizon")?,
             ca: fields.get("ca")?,
             cert: fields.get("cert")?,
             key: fields.get("key")?,
             username: fields.get("username")?,
             password_file: fields.get("password_file")?,
-            sentinel_username: None,
+            tls_server_name: fields.get("tls_server_name")?,
+            sentinel_username: fields.get("sentinel_username")?,
+            sentinel_password_file: fields.get("sentinel_password_file")?,
             sentinel_password: None,
         };
         if is_complete || fields.field_entry("url").is_some() {
@@ -266,4 +304,17 @@ impl StoreConfig {
         }
         Ok(store)
     }
+}
+
+fn check_password_file(field: &str, file: Option<&Path>) -> Result<(), ConfigError> {
+    let Some(file) = file else { return Ok(()) };
+    let reason = match fs::read_to_string(file) {
+        Err(error) => format!("cannot be read: {error}"),
+        Ok(password) if password.trim_end_matches(['\r', '\n']).is_empty() => {
+            format!("the file is empty; write the password into it, or remove store.{field}")
+        }
+        Ok(_) => return Ok(()),
+    };
+    let error = ConfigError::new(format!("{}: {reason}", file.display()));
+    Err(error.with_field(format!("store.{field}")).with_location(file, None, None))
 }

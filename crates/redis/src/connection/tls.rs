@@ -18,6 +18,8 @@ use crate::options::{Pem, RedisOptions};
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: Arc<Files>,
+    /// The name in the certificates, in place of the host.
+    server_name: Option<String>,
     /// The configuration, until a file changes.
     cached: Mutex<Option<(Modified, Arc<ClientConfig>)>>,
 }
@@ -36,7 +38,8 @@ impl Tls {
     pub(super) fn new(options: &RedisOptions) -> Self {
         let RedisOptions { ca, cert, key, .. } = options;
         let files = Files { ca: ca.clone(), cert: cert.clone(), key: key.clone() };
-        Tls { files: Arc::new(files), cached: Mutex::default() }
+        let server_name = options.tls_server_name.clone();
+        Tls { files: Arc::new(files), server_name, cached: Mutex::default() }
     }
 
     /// Performs the handshake with a host.
@@ -45,7 +48,7 @@ impl Tls {
         host: &str,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Failure> {
-        let name = ServerName::try_from(host.to_owned())
+        let name = ServerName::try_from(self.server_name.as_deref().unwrap_or(host).to_owned())
             .map_err(|_| failure("host name", "not a valid name for a certificate"))?;
         let connector = TlsConnector::from(self.config().await?);
         connector.connect(name, stream).await.map_err(|error| failure("handshake", error))

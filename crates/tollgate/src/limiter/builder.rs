@@ -108,7 +108,7 @@ impl LimiterBuilder {
         self
     }
 
-    /// Replaces all options of the store on Redis.
+    /// Replaces all options of the store on Redis, including those that this builder has set.
     pub fn redis(mut self, options: RedisOptions) -> Self {
         self.redis = options;
         self

@@ -38,6 +38,7 @@ from_values! {
     Duration { Value::Duration(duration) => Some(*duration), }
     // A bound beyond the address space is the same as its end.
     usize { Value::Number(number) => Some(usize::try_from(*number).unwrap_or(usize::MAX)), }
+    u16 { Value::Number(number) => u16::try_from(*number).ok(), }
     Cost { Value::Number(number) => Cost::new(*number), }
     Ipv6Prefix { Value::Number(bits) => u8::try_from(*bits).ok().and_then(Ipv6Prefix::new), }
     Address { Value::Address(address) => Some(address.clone()), }

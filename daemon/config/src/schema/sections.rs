@@ -131,12 +131,31 @@ sections! {
             "The deadline of a decision, after which the policy's `on_store_error` applies.";
         connect_timeout: duration(MILLISECOND), "1s", needs_restart() =>
             "The timeout for establishing a connection.";
+        call_timeout: duration(MILLISECOND), "500ms", needs_restart() =>
+            "The timeout of a call, after which its connection is replaced and its outcome is \
+             unknown.";
+        queue: count(1, u64::MAX), "10000", needs_restart() =>
+            "The maximum number of requests that wait for a server. Further requests fail at once.";
+        batch: count(1, 500), "64", needs_restart() =>
+            "The maximum number of requests in a call.";
+        groups: count(1, 16_384), "64", needs_restart() =>
+            "The number of groups into which a cluster's keys are divided. All daemons of a \
+             namespace need the same number; another number finds no counters. Clusters only.";
+        request_id_horizon: duration(Duration::from_secs(1)), "30s", needs_restart() =>
+            "How long request ids are remembered.";
         ca: FILE, "null", needs_restart() => "The CA bundle for TLS. The default is the system's.";
         cert: FILE, "null", needs_restart() => "The client certificate for TLS; requires `key`.";
         key: FILE, "null", needs_restart() => "The private key of `cert`.";
         username: TEXT, "null", needs_restart() => "The user name, instead of the one in the URL.";
         password_file: FILE, "null", needs_restart() =>
             "A file that contains the password, instead of the one in the URL.";
+        tls_server_name: TEXT, "null", needs_restart() =>
+            "The name that the certificates of the servers must have, instead of their host. Only \
+             with `rediss`.";
+        sentinel_username: TEXT, "null", needs_restart() =>
+            "The user name for the sentinels. Only with `+sentinel`.";
+        sentinel_password_file: FILE, "null", needs_restart() =>
+            "A file that contains the password for the sentinels. Only with `+sentinel`.";
     }
 
     LISTEN later "admin" {

@@ -99,9 +99,13 @@ fn every_field_is_read() {
 fn every_field_of_a_redis_store_is_read() {
     let config = Config::from_yaml(include_str!("every_field_of_redis.yaml")).unwrap();
     let store = &config.store;
-    assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss://u:secret@h"));
+    assert_eq!((store.url.is_memory(), store.url.as_str()), (false, "rediss+cluster://u:secret@h"));
     assert_eq!((store.connections, store.deadline), (3, Duration::from_millis(5)));
     assert_eq!(store.connect_timeout, Duration::from_secs(2));
+    assert_eq!((store.call_timeout, store.queue), (Duration::from_millis(200), 500));
+    assert_eq!((store.batch, store.groups), (32, 256));
+    assert_eq!(store.request_id_horizon, Duration::from_secs(60));
+    assert_eq!(store.tls_server_name.as_deref(), Some("redis.example.com"));
     assert_eq!(store.ca.as_deref(), Some("ca.pem".as_ref()));
     assert_eq!(store.cert.as_deref(), Some("c.pem".as_ref()));
     assert_eq!(store.key.as_deref(), Some("k.pem".as_ref()));
@@ -110,6 +114,25 @@ fn every_field_of_a_redis_store_is_read() {
     assert!(!format!("{config:?}").contains("secret"));
     let answer = |name| config.policies.get(name).unwrap().on_store_error();
     assert_eq!((answer("a"), answer("b")), (OnStoreError::Allow, OnStoreError::Deny));
+    let store = Config::from_yaml(include_str!("every_field_of_sentinels.yaml")).unwrap().store;
+    assert_eq!(store.sentinel_username.as_deref(), Some("watch"));
+    assert_eq!(store.sentinel_password_file.as_deref(), Some("pw".as_ref()));
+}
+
+#[test]
+fn fields_for_another_kind_of_server_are_rejected() {
+    for (url, field, value) in [
+        ("redis://h", "groups", "128"),
+        ("redis+sentinel://h/m", "groups", "128"),
+        ("redis+cluster://h", "sentinel_username", "u"),
+        ("redis://h", "sentinel_password_file", "f"),
+        ("redis+cluster://h", "tls_server_name", "n"),
+    ] {
+        let yaml = format!("store: {{ url: \"{url}\", {field}: {value} }}");
+        let error = Config::from_yaml(&yaml).unwrap_err().to_string();
+        let expected = format!("store.{field}: has no effect with store.url {url}; remove it");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
 
 #[test]
@@ -118,7 +141,9 @@ fn fields_without_effect_are_accepted_with_their_defaults() {
         let yaml = format!(
             "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
                       connections: 2, deadline: 15ms, connect_timeout: 1s, ca: null, cert: null, key: null,
-                      username: null, password_file: null }}"
+                      username: null, password_file: null, call_timeout: 500ms, queue: 10000, batch: 64, groups: 64,
+                      request_id_horizon: 30s, tls_server_name: null, sentinel_username: null,
+                      sentinel_password_file: null }}"
         );
         assert_eq!(Config::from_yaml(&yaml).unwrap().store.url.as_str(), url);
     }
