@@ -67,12 +67,30 @@ local function read_command(...)
   return nil
 end
 
--- The current bytes of each key of a check; false if it does not exist or has another type.
+-- The current bytes of each key of a check; false if it does not exist or has another type. A key with a
+-- long log is a hash, for which MGET returns nothing: the field '' has its bytes, others have the log.
 local checked = tonumber(ARGV[3])
 local bytes = {}
+-- By key: whether it is such a hash, whether it has another type, and its long logs when it is written.
+local hashes, foreign, long_logs
 for first = 1, checked, 1000 do
   local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
-  for place = 1, #got do bytes[first + place - 1] = got[place] end
+  local missing
+  for place = 1, #got do
+    bytes[first + place - 1] = got[place]
+    if not got[place] then
+      missing = missing or {}
+      missing[#missing + 1] = KEYS[first + place - 1]
+    end
+  end
+  if missing and call('EXISTS', unpack(missing)) > 0 then
+    hashes, foreign = hashes or {}, foreign or {}
+    for place = first, first + #got - 1 do
+      local found = bytes[place] or read_command('HGET', KEYS[place], '')
+      if not bytes[place] then hashes[place] = found and true end
+      foreign[place], bytes[place] = found == nil, found or false
+    end
+  end
 end
 
 -- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of

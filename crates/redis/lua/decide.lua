@@ -9,23 +9,6 @@ local decided_by = {
 local RESERVE, REFUND, BLOCK, UNBLOCK, UNDO_CHECKS = 3, 5, 8, 9, 14
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
--- Finds the long rows of a slot's logs: by the index of the limit, and by its identity.
-local function find_rows(slot)
-  local policy, form, row = slot.policy, form_of(slot.policy), slot.related
-  slot.rows = {}
-  for index = 1, row > 0 and policy.count or 0 do
-    if is_log(policy[index]) then
-      slot.rows[index] = row
-      row = row + 1
-    end
-  end
-  return function(of, limit)
-    if of == form then return slot.rows[limit] end
-    if of then limit = limits_of(of)[limit] end
-    return slot.rows[place_of(limits_of(form), limit)]
-  end
-end
-
 local function is_list(limit)
   return is_log(limit) or limit.kind == 7
 end
@@ -120,8 +103,7 @@ local function decide(index, at)
     number = charged_at or number
   end
   for _, slot in ipairs(slots) do
-    slot.before = bytes[slot.place] or ''
-    local key = load(slot.place, find_rows(slot))
+    local key = load(slot.place)
     if not key then return 's', at end
     snapshot_logs(slot, key, operation, number)
     if name then slot.recorded = snapshot(key) end
@@ -151,13 +133,10 @@ local function decide(index, at)
   return verdict, at
 end
 
--- Writes the keys that belong to others: reservations, long rows, and records of request ids.
+-- Writes the keys that belong to others: reservations and records of request ids.
 local function finish()
   for own, changes in pairs(reserved) do operations.write_reservations(own, changes) end
-  for name, tail in pairs(long_rows) do
-    if tail.from and tail.recovers_at then algorithm_of({kind = 3}).finish(name, tail) end
-  end
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
-return decide, finish
+return decide, finish, write_hash

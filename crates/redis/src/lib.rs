@@ -8,7 +8,7 @@
 //! namespace. The rule is for an ACL file, or without `user` for `ACL SETUSER`:
 //! ```text
 //! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
-//! +get +getrange +strlen +mget +set +setrange +del +type +pexpireat +hget +hgetall +hset +hdel \
+//! +get +mget +set +del +exists +type +pexpireat +hget +hgetall +hset +hdel \
 //! +zadd +zrem +zcard +zrange +zrangebyscore +info +cluster|slots +asking
 //! ```
 //! - `+info` is for [`RedisStore::warnings`] only, which returns none without it.

@@ -115,13 +115,13 @@ async fn a_key_that_cannot_be_read_is_not_reset() {
     let server = Server::with(|server| server.user("reader on >secret ~* +@all"));
     let store = open(&server.url_as("reader", "secret"));
     let log = named("log", "1000/h log");
-    // A long log is read with STRLEN.
+    // A long log is read with HGET.
     for _ in 0..300 {
         check(&store, &log, b"k").await.unwrap();
     }
-    server.command(&["ACL", "SETUSER", "reader", "-strlen"]).expect_no_error("ACL SETUSER");
+    server.command(&["ACL", "SETUSER", "reader", "-hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(kind(check(&store, &log, b"k").await), FailureKind::NoPermission);
-    server.command(&["ACL", "SETUSER", "reader", "+strlen"]).expect_no_error("ACL SETUSER");
+    server.command(&["ACL", "SETUSER", "reader", "+hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(remaining(&store, &log, b"k").await, 700);
     assert_eq!(store.stats().corrupt, 0);
 }

@@ -8,10 +8,7 @@
 
 mod hash;
 
-use std::borrow::Cow;
-
 use sha2::{Digest, Sha256};
-use tollgate_core::Micros;
 
 use crate::request_id::{RecordScope, RequestId};
 
@@ -40,12 +37,6 @@ pub(crate) enum Part {
     State,
     ReservationsById,
     ReservationsByTime,
-    /// The long row of a log, for the limit with this window, precision and rank among equal limits.
-    Row {
-        window: Micros,
-        precision: Micros,
-        rank: u8,
-    },
 }
 
 impl Keyspace {
@@ -65,17 +56,14 @@ impl Keyspace {
 
     /// Returns the name of a part of a key's data.
     pub(crate) fn name(&self, part: &Part, policy: &str, key: &[u8]) -> Vec<u8> {
-        let suffix: Cow<'_, str> = match part {
-            Part::State => "".into(),
-            Part::ReservationsById => "r".into(),
-            Part::ReservationsByTime => "t".into(),
-            Part::Row { window, precision, rank } => {
-                format!("l{}.{}.{rank}.", window.get() / 1_000, precision.get() / 1_000).into()
-            }
+        let suffix = match part {
+            Part::State => "",
+            Part::ReservationsById => "r",
+            Part::ReservationsByTime => "t",
         };
         let mut name = self.prefix(self.partition_of(key));
         name.extend_from_slice(policy.as_bytes());
-        put_text(&mut name, &suffix, key);
+        put_text(&mut name, suffix, key);
         name
     }
 
@@ -304,9 +292,6 @@ mod tests {
         }
     }
 
-    const ROW: Part =
-        Part::Row { window: Micros::from_secs(60), precision: Micros::from_secs(1), rank: 0 };
-
     fn keyspaces(namespace: &str) -> [Keyspace; 2] {
         let partitions = Partitions::new(namespace, 8);
         [Keyspace::new(namespace, None), Keyspace::new(namespace, Some(partitions))]
@@ -320,7 +305,7 @@ mod tests {
         for own in namespaces {
             for keyspace in keyspaces(own) {
                 for text in texts {
-                    let parts = [Part::State, Part::ReservationsById, ROW];
+                    let parts = [Part::State, Part::ReservationsById, Part::ReservationsByTime];
                     let mut all: Vec<_> =
                         parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
                     all.extend(request_ids(text).iter().map(|id| keyspace.record(0, id)));
