@@ -67,12 +67,39 @@ local function read_command(...)
   return nil
 end
 
--- The current bytes of each key of a check; false if it does not exist or has another type.
+-- The current bytes of each key of a check; false if it does not exist or has another type. MGET returns
+-- nothing for a hash or a sorted set. A key with a long log is a hash: the field '' has its bytes, others
+-- have the log. A key with many leases is a sorted set: the first member has its bytes, others the leases.
 local checked = tonumber(ARGV[3])
 local bytes = {}
+-- By key: whether it is such a hash or such a sorted set, whether it has another type, and its long
+-- logs or many leases when it is written.
+local hashes, sorted_sets, foreign, long_logs, many_leases
 for first = 1, checked, 1000 do
   local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
-  for place = 1, #got do bytes[first + place - 1] = got[place] end
+  local missing
+  for place = 1, #got do
+    bytes[first + place - 1] = got[place]
+    if not got[place] then
+      missing = missing or {}
+      missing[#missing + 1] = KEYS[first + place - 1]
+    end
+  end
+  if missing and call('EXISTS', unpack(missing)) > 0 then
+    hashes, sorted_sets, foreign = hashes or {}, sorted_sets or {}, foreign or {}
+    for place = first, first + #got - 1 do
+      if not bytes[place] then
+        local found = read_command('HGET', KEYS[place], '')
+        if found then hashes[place] = true end
+        if found == nil then
+          local members = read_command('ZRANGE', KEYS[place], 0, 0)
+          found = members and members[1]:sub(2)
+          if found then sorted_sets[place] = true end
+        end
+        foreign[place], bytes[place] = found == nil, found or false
+      end
+    end
+  end
 end
 
 -- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of

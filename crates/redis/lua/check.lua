@@ -29,8 +29,8 @@ local function charge(slot, cost, lease)
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
     local algorithm = algorithm_of(limit)
-    local usage, row = algorithm.advance(limit, state), slot.rows[index]
-    key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, row, lease)
+    local usage = algorithm.advance(limit, state)
+    key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, lease)
   end
   charge_detached(key, function() return cost end)
   save(slot.place, key)
@@ -45,7 +45,7 @@ local function charge_denied(slot, cost)
       local algorithm = algorithm_of(limit)
       local change = algorithm.charge_denied or algorithm.charge
       local usage = algorithm.advance(limit, state)
-      key[index] = change(limit, state, usage, cost, policy.log_entries, slot.rows[index])
+      key[index] = change(limit, state, usage, cost, policy.log_entries)
       counted = true
     end
   end

@@ -10,36 +10,15 @@ local RESERVE, REFUND, BLOCK, UNBLOCK, INSPECT, UNDO_CHECKS = 3, 5, 8, 9, 13, 14
 local MAX_INSPECTED = 1000
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
--- Finds the keys of a slot's long lists: by the index of the limit, and by its identity.
-local function find_rows(slot)
-  local policy, form, row = slot.policy, form_of(slot.policy), slot.related
-  slot.rows = {}
-  for index = 1, row > 0 and policy.count or 0 do
-    if is_list(policy[index]) then
-      slot.rows[index] = row
-      row = row + 1
-    end
-  end
-  return function(of, limit)
-    if of == form then return slot.rows[limit] end
-    if of then limit = limits_of(of)[limit] end
-    return slot.rows[place_of(limits_of(form), limit)]
-  end
-end
-
--- Calls visit with each state of a key that has a list: the policy's limit, and the table and the field
--- of the state.
-local function each_list(slot, previous, is_wanted, visit)
-  local function visit_list(limit, holder, name)
-    if not holder[name] or not is_wanted(limit, holder[name]) then return end
+-- Calls visit with each wanted list of a key that a limit of the slot's policy continues.
+local function each_continued_list(slot, previous, is_wanted, visit)
+  each_list(previous, function(limit, holder, name)
+    if not is_wanted(limit, holder[name]) then return end
+    if holder == previous then limit = limits_of(previous.form)[name] end
     local limits = limits_of(form_of(slot.policy))
     local place = place_of(limits, limit)
     if place then visit(limits[place], holder, name, place) end
-  end
-  for index, limit in ipairs(previous.form and numbers_of_form(previous.form) or {}) do
-    if is_list(limit) then visit_list(limits_of(previous.form)[index], previous, index) end
-  end
-  for _, detached in ipairs(previous.detached) do visit_list(detached.limit, detached, 'state') end
+  end)
 end
 
 local function is_long_log(limit, state)
@@ -64,12 +43,12 @@ end
 local function snapshot_lists(slot, key, operation, time, id, is_named)
   local previous, any = snapshot(key), false
   local most = operation == INSPECT and MAX_INSPECTED or nil
-  each_list(slot, previous, has_lease_set, function(own, holder, name)
+  each_continued_list(slot, previous, has_lease_set, function(own, holder, name)
     any = true
     holder[name] = algorithm_of(own).excerpt(own, holder[name], slot.cost, id, most)
   end)
   slot.recorded = is_named and snapshot(previous)
-  each_list(slot, previous, is_long_log, function(own, holder, name)
+  each_continued_list(slot, previous, is_long_log, function(own, holder, name)
     any = true
     if operation == REFUND or operation == UNDO_CHECKS then
       holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, time)
@@ -81,7 +60,7 @@ end
 -- Returns bytes of the key with a short excerpt of each wanted list that leads to the same decision.
 local function excerpt(slot, previous, is_wanted, id)
   local max_entries = slot.policy.log_entries
-  each_list(slot, previous, is_wanted, function(own, holder, name, place)
+  each_continued_list(slot, previous, is_wanted, function(own, holder, name, place)
     local state = holder[name]
     local is_charged = slot.key[place] ~= state
     if own.kind == 7 then
@@ -131,8 +110,7 @@ local function decide(index, at)
     number = charged_at or number
   end
   for _, slot in ipairs(slots) do
-    slot.before = bytes[slot.place] or ''
-    local key = load(slot.place, find_rows(slot))
+    local key = load(slot.place)
     if not key then return 's', at end
     snapshot_lists(slot, key, operation, number, id, is_named)
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
@@ -161,14 +139,10 @@ local function decide(index, at)
   return verdict, at
 end
 
--- Writes the keys that belong to others: reservations, long rows, and records of request ids.
+-- Writes the keys that belong to others: reservations and records of request ids.
 local function finish()
   for own, changes in pairs(reserved) do operations.write_reservations(own, changes) end
-  for name, tail in pairs(long_rows) do
-    if tail.from and tail.recovers_at then algorithm_of({kind = 3}).finish(name, tail) end
-  end
-  for name, changes in pairs(lease_sets) do algorithms.lease_set().finish(name, changes) end
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
-return decide, finish
+return decide, finish, write_hash, write_sorted_set

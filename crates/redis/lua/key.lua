@@ -2,6 +2,8 @@
 -- of other forms, and the block. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
+hashes, sorted_sets, long_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
+
 local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
 local BLOCKED, DETACHED = 1, 2
 
@@ -112,9 +114,24 @@ local function numbers_of_form(form)
   return numbers[form] or limits_of(form)
 end
 
--- Parses a key; returns nil if it is corrupt. row_of returns the long row of a limit.
-local function parse(from, row_of)
+-- The long rows of each key.
+local rows = {}
+
+-- Returns the long row of a limit of a key.
+local function row_at(place, limit)
+  local name = limit.identity .. ' ' .. limit.rank .. ' '
+  local of_key = rows[place] or {}
+  rows[place] = of_key
+  of_key[name] = of_key[name] or {place = place, name = name, stored = {}}
+  return of_key[name]
+end
+
+-- Parses the bytes of a key; returns nil if they are corrupt.
+local function parse(from, key_place)
   local key = {detached = {}}
+  local function row_of(limit)
+    return row_at(key_place, type(limit) == 'number' and limits_of(key.form)[limit] or limit)
+  end
   local flags, length, at = read('<BH', from, 3)
   key.form, at = from:sub(at, at + length - 1), at + length
   if flags % 2 == BLOCKED then
@@ -123,7 +140,7 @@ local function parse(from, row_of)
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
-    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of(key.form, place))
+    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of, place)
     if not is_valid then return nil end
   end
   if flags >= DETACHED then
@@ -134,7 +151,7 @@ local function parse(from, row_of)
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of(nil, limit))
+      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of, limit)
       if not is_valid then return nil end
       key.detached[place] = {limit = limit, state = state}
     end
@@ -143,17 +160,18 @@ local function parse(from, row_of)
 end
 
 -- Loads the key at an index; returns nil if its schema is unknown, and leaves it unchanged.
-local function load(place, row_of)
+local function load(place)
   local from = bytes[place]
   if not from then return {detached = {}} end
   local magic, schema = from:byte(1, 2)
   if magic == MAGIC and schema ~= SCHEMA and #from > 5 then return nil end
   -- Parsing fails at the end of bytes that are too short.
-  local whole, key = pcall(parse, from, row_of)
+  local whole, key = pcall(parse, from, place)
   if command_error then error(command_error) end
   if magic == MAGIC and whole and key then return key end
-  -- Mark it in the reply, because the bytes may look intact: the row of a long log may be missing.
+  -- Mark it in the reply, because the bytes may look intact: the blocks of a long log may be missing.
   corrupt, bytes[place], reply[place + 3] = corrupt + 1, false, '?'
+  rows[place], hashes[place], sorted_sets[place], lease_sets[place] = nil, nil, nil, nil
   return {detached = {}}
 end
 
@@ -187,12 +205,49 @@ local function encode(key)
   return table.concat(parts), until_when, empty
 end
 
+-- Calls visit with each state of a key that has a list: its limit, and the table and the field of the
+-- state.
+local function each_list(key, visit)
+  for index, limit in ipairs(key.form and numbers_of_form(key.form) or {}) do
+    if is_list(limit) and key[index] then visit(limit, key, index) end
+  end
+  for _, detached in ipairs(key.detached) do
+    if is_list(detached.limit) and detached.state then visit(detached.limit, detached, 'state') end
+  end
+end
+
+-- Makes the key a sorted set if its first concurrency limit has many leases, and returns its state.
+local function with_many_leases(place, key)
+  local many, is_first = nil, true
+  each_list(key, function(limit, holder, name)
+    if limit.kind ~= 7 then return end
+    if holder == key and is_first then
+      holder[name] = algorithm_of(limit).lengthen(holder[name], place)
+    end
+    is_first = false
+    if holder[name].epoch then many = holder[name] end
+  end)
+  return many
+end
+
 local function save(place, key)
+  local long, many = {}, with_many_leases(place, key)
+  each_list(key, function(limit, holder, name)
+    local state = holder[name]
+    if not is_log(limit) then return end
+    if many and not state.data then
+      state = algorithm_of(limit).shorten(state)
+    elseif not many and holder == key and state.data and state.count > short_log then
+      state = algorithm_of(limit).lengthen(state, row_at(place, limits_of(key.form)[name]))
+    end
+    holder[name] = state
+    if not state.data then long[#long + 1] = state end
+  end)
+  for _, state in ipairs(long) do state.row.blocks = state.blocks end
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
-  for index, limit in ipairs(numbers_of_form(key.form)) do
-    if is_list(limit) then algorithm_of(limit).keep(key[index], until_when) end
-  end
+  long_logs[place] = #long > 0 and long or nil
+  many_leases[place] = many
 end
 
 -- Returns the index of the limit with the same identity and rank.

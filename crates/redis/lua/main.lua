@@ -2,7 +2,7 @@
 -- Rows: together/checks.rows
 
 local requests, at, finish = ARGV[2], 1, #ARGV[2]
-local decide, write_others
+local decide, write_others, write_hash, write_sorted_set
 while at <= finish do
   request_index = request_index + 1
   local operation, checks, place, key, _, cost, next_at = read('<BBHHHI7', requests, at)
@@ -16,23 +16,24 @@ while at <= finish do
   if verdict then
     at = next_at
   else
-    if not decide then decide, write_others = general() end
+    if not decide then decide, write_others, write_hash, write_sorted_set = general() end
     verdict, at = decide(request_index, at)
   end
   verdicts[request_index] = verdict
 end
 
--- A key that did not exist is set only if it does not exist; otherwise it has another type.
 for key = 1, checked do
   local recovers_at = recoveries[key]
   if recovers_at then
     local name, to = KEYS[key], bytes[key]
+    if foreign and foreign[key] then corrupt = corrupt + 1 end
     if not to then
       call('DEL', name)
-    elseif reply[key + 3] ~= '' then
-      call('SET', name, to, expires, expiry(recovers_at))
-    elseif not call('SET', name, to, expires, expiry(recovers_at), 'NX') then
-      corrupt = corrupt + 1
+    elseif long_logs and long_logs[key] then
+      write_hash(key, to, expiry(recovers_at))
+    elseif many_leases and many_leases[key] then
+      write_sorted_set(key, to, expiry(recovers_at))
+    else
       call('SET', name, to, expires, expiry(recovers_at))
     end
   end

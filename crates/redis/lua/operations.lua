@@ -49,7 +49,7 @@ function operations.penalize(slots)
     local cost = min(slot.cost, algorithm.max_penalty(limit, usage))
     charged[index] = cost
     if cost > 0 then
-      key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, slot.rows[index])
+      key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries)
       changed = true
     end
   end

@@ -76,13 +76,13 @@ end
 function operations.reset(slots)
   local slot = slots[1]
   save(slot.place, {form = slot.key.form, block = slot.key.block, detached = {}})
-  if slot.related > 0 and not next(slot.rows) then reserved[slot.related] = {all = true} end
+  if slot.related > 0 then reserved[slot.related] = {all = true} end
   return 1
 end
 
 -- Adds every reservation of a key to the reply.
 function operations.inspect(slots, _, _, add)
-  if slots[1].related == 0 or next(slots[1].rows) then return 1 end
+  if slots[1].related == 0 then return 1 end
   local got = read_command('HGETALL', (names_of(slots[1]))) or {}
   for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
   return 1

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Timestamp};
+use tollgate_core::{Id, Limit, Micros, Operation, Policy, Timestamp};
 
 use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
 use crate::keyspace::{Keyspace, Part};
@@ -79,32 +79,17 @@ pub(crate) fn encode(
     writer.finish(now)
 }
 
-/// Returns the parts of a key that this request needs: reservations, or the long lists of logs and
-/// concurrency limits. No policy has both.
-fn related_parts(request: &StoreRequest, policy: &Policy) -> Vec<Part> {
-    let reserves = matches!(
+/// Returns the parts of a key that this request needs besides its state.
+fn related_parts(request: &StoreRequest, policy: &Policy) -> &'static [Part] {
+    let uses_reservations = matches!(
         request.operation,
         Operation::Reserve { .. } | Operation::Cancel { .. } | Operation::Reset
-    );
-    if policy.limits().iter().all(Limit::can_reserve) {
-        let both = [Part::ReservationsById, Part::ReservationsByTime];
-        return if reserves || request.inspects { both.into() } else { Vec::new() };
+    ) || request.inspects;
+    if uses_reservations && policy.limits().iter().all(Limit::can_reserve) {
+        &[Part::ReservationsById, Part::ReservationsByTime]
+    } else {
+        &[]
     }
-    let mut rows: Vec<Part> = Vec::new();
-    for limit in policy.limits() {
-        let part = |rank| match limit.spec().kind {
-            Kind::Log => {
-                Some(Part::Row { window: limit.spec().window, precision: Micros::ZERO, rank })
-            }
-            Kind::SlidingBy { precision, .. } => {
-                Some(Part::Row { window: limit.spec().window, precision, rank })
-            }
-            Kind::Concurrent => Some(Part::Leases { rank }),
-            _ => None,
-        };
-        rows.extend((0..).map_while(part).find(|part| !rows.contains(part)));
-    }
-    rows
 }
 
 struct Writer<'a> {
@@ -183,7 +168,7 @@ impl<'a> Writer<'a> {
             for slot in slots {
                 let key = &request.checks[slot.checks[0]].key;
                 slot.related =
-                    self.add_parts(&related_parts(request, &slot.policy), &slot.policy, key);
+                    self.add_parts(related_parts(request, &slot.policy), &slot.policy, key);
             }
         }
         self.call.slots = slots;

@@ -11,8 +11,8 @@
 //!             origin in ms (fixed); tick (sliding); precision in ms, strict (sliding by)
 //! block       its end and 1, or 0 for ever: number
 //! state       by kind two or three numbers, as in `tollgate_core::codec`; log: base: number, count:
-//!             u32, of each stamp, sum: numbers, or 2^31 + count: u32, dropped: u32, the oldest and
-//!             the newest stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each
+//!             u32, of each stamp, sum: numbers, or 2^31 + count: u32, position of the oldest, the
+//!             oldest and the newest stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each
 //!             id, cost: u16, end: number. State without use is all zeros
 //! detached    count: u8, of each rank: u8, length: u8, the limit's form, state
 //! argument    fast path: u8 (0 no, 1 yes, 2 if it is the only check), shadow: u8, limits: u8, log
@@ -38,8 +38,8 @@ use tollgate_core::{
 const MAGIC: u8 = 167;
 /// The version of the key format. Keys of an unknown version are not changed.
 const SCHEMA: u8 = 1;
-/// Added to the count of a log, or the bits of the leases, that are in a key of their own.
-const SEPARATE: u32 = 1 << 31;
+/// Added to the count of a log, or the bits of the leases, that are not in the bytes of the key.
+const LONG_LIST: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const DETACHED: u8 = 2;
 
@@ -383,7 +383,7 @@ fn decode_state(limit: &Limit, from: &mut Bytes<'_>) -> Result<LimitState, Malfo
         Kind::Concurrent => LimitState::Concurrency(Box::new(decode_leases(from)?)),
         _ => unreachable!("the scripts know every kind"),
     };
-    // The key has only an excerpt of a log in a row of its own, and scripts read no more of others.
+    // The bytes have only an excerpt of a long log, and scripts read no more of others.
     ensure(limit.can_hold(&state, LogCoverage::Excerpt), IMPOSSIBLE_STATE)?;
     Ok(if state.is_empty() { LimitState::Untouched } else { state })
 }
@@ -394,15 +394,16 @@ fn decode_log(from: &mut Bytes<'_>) -> Result<SlidingLogState, Malformed> {
         let (stamp, sum) = (number(from)?, number(from)?);
         Ok(LogEntry { stamp, sum })
     };
-    if count < SEPARATE {
+    if count < LONG_LIST {
         let fits = usize::try_from(count).is_ok_and(|count| count <= from.len() / 14);
         ensure(fits, Malformed("a log is cut off"))?;
         let entries = (0..count).map(|_| entry(from)).collect::<Result<_, _>>()?;
         return Ok(SlidingLogState { entries, base });
     }
-    from.u32()?;
+    // The position of the oldest entry.
+    number(from)?;
     let (oldest, newest) = (entry(from)?, entry(from)?);
-    // The key has no more of the row. If a request needs more, the reply includes it.
+    // The bytes have no more of the log. If a request needs more, the reply includes it.
     let mut entries = VecDeque::from([oldest]);
     if newest != oldest {
         entries.push_back(newest);
@@ -412,7 +413,7 @@ fn decode_log(from: &mut Bytes<'_>) -> Result<SlidingLogState, Malformed> {
 
 fn decode_leases(from: &mut Bytes<'_>) -> Result<LeaseSet, Malformed> {
     let (at, total) = (number(from)?, from.u32()?);
-    if total >= SEPARATE {
+    if total >= LONG_LIST {
         // The key has when the last one ends. The reply includes those that a request needs.
         from.take(11)?;
         let last = Lease { id: Id::from_u128(0), cost: 1, end: number(from)? };

@@ -10,7 +10,7 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("../lua/arguments.lua"),
     include_str!("../lua/fast_path.lua"),
     // The general path is created on demand: each function that a call creates costs 50 ns.
-    "local function general()\nlocal algorithms, long_rows = {}, {}\n",
+    "local function general()\nlocal algorithms = {}\n",
     include_str!("../lua/algorithms/token_bucket.lua"),
     include_str!("../lua/algorithms/fixed_window.lua"),
     include_str!("../lua/algorithms/sliding_window.lua"),
@@ -18,6 +18,7 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("../lua/algorithms/concurrency.lua"),
     include_str!("../lua/algorithms/lease_set.lua"),
     include_str!("../lua/key.lua"),
+    include_str!("../lua/long_keys.lua"),
     include_str!("../lua/check.lua"),
     "local function create_operations()\n",
     include_str!("../lua/operations.lua"),

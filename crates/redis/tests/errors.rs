@@ -115,13 +115,13 @@ async fn a_key_that_cannot_be_read_is_not_reset() {
     let server = Server::with(|server| server.user("reader on >secret ~* +@all"));
     let store = open(&server.url_as("reader", "secret"));
     let log = named("log", "1000/h log");
-    // A long log is read with STRLEN.
+    // A long log is read with HGET.
     for _ in 0..300 {
         check(&store, &log, b"k").await.unwrap();
     }
-    server.command(&["ACL", "SETUSER", "reader", "-strlen"]).expect_no_error("ACL SETUSER");
+    server.command(&["ACL", "SETUSER", "reader", "-hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(kind(check(&store, &log, b"k").await), FailureKind::NoPermission);
-    server.command(&["ACL", "SETUSER", "reader", "+strlen"]).expect_no_error("ACL SETUSER");
+    server.command(&["ACL", "SETUSER", "reader", "+hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(remaining(&store, &log, b"k").await, 700);
     assert_eq!(store.stats().corrupt, 0);
 }
@@ -177,7 +177,16 @@ async fn execute_everything(store: &RedisStore) {
     let cancel = Operation::Cancel { id: Id::from_u128(4) };
     assert!(execute(store, cancel, &queue, b"k", 1).await.unwrap().changed);
     execute(store, Operation::Reset, &queue, b"k", 1).await.unwrap();
-    // The entries of a long log are in a separate key, which is read in parts.
+    // Many leases are members of a sorted set.
+    let many = named("many", "100 concurrent lease 60s");
+    for number in 0..101 {
+        let acquire = Operation::Acquire { lease: Id::from_u128(number) };
+        let admitted = execute(store, acquire, &many, b"k", 1).await.unwrap().allowed();
+        assert_eq!(admitted, number < 100);
+    }
+    let newest = Operation::Release { lease: Id::from_u128(99) };
+    assert!(execute(store, newest, &many, b"k", 1).await.unwrap().changed);
+    // The entries of a long log are in fields of the key.
     let log = named("log", "1000/h log");
     for _ in 0..1_000 {
         execute(store, CHECK, &log, b"k", 1).await.unwrap();

@@ -6,10 +6,10 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use support::{CHECK, check, decide, execute, kind, named, open, policy, start};
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
-use tollgate_redis::RedisStore;
-use tollgate_store::FailureKind;
+use support::{CHECK, check, decide, execute, kind, named, open, open_with, policy, start};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_store::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Reply, Server};
 
 const EVERY_KIND: [&str; 9] = [
@@ -159,26 +159,52 @@ async fn a_corrupt_key_that_a_denial_does_not_read_counts_as_unknown() {
 }
 
 #[tokio::test]
-async fn a_long_log_whose_row_is_missing_short_or_of_another_type_counts_as_unknown() {
+async fn a_long_log_without_its_last_block_counts_as_unknown() {
     let (server, store) = start();
     let value = policy("900/h log");
-    let row = format!("tollgate:={value}#l3600000.0.0.:k");
-    for damage in ["missing", "short", "another type"] {
+    let name = format!("tollgate:={value}:k");
+    for damage in ["missing", "short"] {
         for _ in 0..300 {
             assert!(charge(&store, &value, b"k", 1).await);
         }
-        assert_eq!(server.command(&["STRLEN", &row]).integer(), 300 * 14);
-        server.command(&["DEL", &row]);
+        // The state, and blocks of 32 entries.
+        assert_eq!(server.command(&["HLEN", &name]).integer(), 11);
+        let block = "3 3600000 0 0 9";
         match damage {
-            "short" => drop(server.command(&["SET", &row, "short"])),
-            "another type" => drop(server.command(&["RPUSH", &row, "a"])),
-            _ => {}
+            "short" => drop(server.command(&["HSET", &name, block, "short"])),
+            _ => assert_eq!(server.command(&["HDEL", &name, block]).integer(), 1),
         }
         let decision = execute(&store, CHECK, &value, b"k", 1).await.unwrap();
         assert_eq!(decision.remaining, 899, "{damage}");
+        assert_eq!(server.command(&["TYPE", &name]).text(), "string");
         execute(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
-    assert_eq!(store.stats().corrupt, 3);
+    assert_eq!(store.stats().corrupt, 2);
+}
+
+#[tokio::test]
+async fn a_long_log_has_no_blocks_of_expired_entries() {
+    let server = Server::start();
+    let clock = ManualClock::default();
+    let options = |options| RedisOptions { clock: Some(clock.clone()), ..options };
+    let store = open_with(&server.url(), options);
+    let value = policy("500/s log");
+    let name = format!("tollgate:={value}:k");
+    let charge_at = async |ms: u64| {
+        clock.set(Timestamp::from_micros(1_700_000_000_000_000 + ms * 1_000));
+        assert!(charge(&store, &value, b"k", 1).await);
+        server.command(&["HLEN", &name])
+    };
+    for ms in 0..300 {
+        charge_at(2 * ms).await;
+    }
+    for ms in 300..2_000 {
+        // At most 500 entries, which are in 17 blocks at most.
+        assert!(charge_at(2 * ms).await.integer() <= 18, "{ms}");
+    }
+    charge_at(5_500).await;
+    assert_eq!(server.command(&["TYPE", &name]).text(), "string");
+    assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
 }
 
 #[tokio::test]

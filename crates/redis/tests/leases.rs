@@ -3,10 +3,10 @@
 
 mod support;
 
-use support::{execute, policy, remaining, start};
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
-use tollgate_redis::RedisStore;
-use tollgate_store::{Key, Store};
+use support::{execute, open_with, policy, remaining, start};
+use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_store::{Key, ManualClock, Store};
 use tollgate_testkit::Server;
 
 const KEY: &[u8] = b"k";
@@ -19,11 +19,8 @@ async fn on_each(
     operation: fn(Id) -> Operation,
 ) -> Vec<bool> {
     let checks = [Check { policy, key: KEY, cost: Cost::ONE }];
-    let request = |id| Request {
-        operation: operation(Id::from_u128(id)),
-        checks: &checks,
-        request_id: None,
-    };
+    let request =
+        |id| Request { operation: operation(Id::from_u128(id)), checks: &checks, request_id: None };
     let requests: Vec<_> = leases.map(request).collect();
     let mut admitted = Vec::new();
     for requests in requests.chunks(500) {
@@ -89,16 +86,48 @@ async fn an_operation_costs_the_same_with_many_leases() {
 }
 
 #[tokio::test]
-async fn a_lost_sorted_set_is_an_unknown_key() {
+async fn leases_that_lost_a_member_count_as_unknown() {
     let (server, store) = start();
     let policy = policy("200 concurrent lease 60s");
     on_each(&store, &policy, 0..100, acquire).await;
-    let set = server.keys("").into_iter().find(|name| name.contains("#c0.")).unwrap();
-    for command in [&["DEL", &set][..], &["SET", &set, "x", "EX", "60"]] {
-        server.command(command).expect_no_error("a command");
-        assert_eq!(remaining(&store, &policy, KEY).await, 200);
-        on_each(&store, &policy, 0..100, acquire).await;
-        assert_eq!(remaining(&store, &policy, KEY).await, 100);
+    let [name] = &server.keys("")[..] else { panic!("one key") };
+    assert_eq!(server.command(&["ZCARD", name]).integer(), 101);
+    assert_eq!(server.command(&["ZREMRANGEBYRANK", name, "50", "50"]).integer(), 1);
+    assert_eq!(remaining(&store, &policy, KEY).await, 200);
+    on_each(&store, &policy, 0..1, acquire).await;
+    assert_eq!(server.command(&["TYPE", name]).text(), "string");
+    assert_eq!(remaining(&store, &policy, KEY).await, 199);
+    assert_eq!(store.stats().corrupt, 2);
+}
+
+#[tokio::test]
+async fn a_long_log_and_many_leases_share_a_key() {
+    let server = Server::start();
+    let clock = ManualClock::default();
+    // Logs of four entries are long, and every lease is one of many.
+    let options =
+        |options| RedisOptions { clock: Some(clock.clone()), short_log: Some(3), ..options };
+    let store = open_with(&server.url(), options);
+    let policy = policy("1000/h log; 200 concurrent lease 60s");
+    let (mut acquired, mut released, mut used) = (0, 0, Vec::new());
+    for (more, fewer, expected) in
+        [(2, 0, "zset"), (0, 2, "string"), (2, 1, "zset"), (0, 1, "hash"), (3, 2, "zset")]
+    {
+        for _ in 0..more {
+            clock.set(Timestamp::from_micros(
+                1_700_000_000_000_000 + u64::try_from(acquired).unwrap(),
+            ));
+            on_each(&store, &policy, acquired..acquired + 1, acquire).await;
+            acquired += 1;
+        }
+        on_each(&store, &policy, released..released + fewer, |lease| Operation::Release { lease })
+            .await;
+        released += fewer;
+        let kind = server.command(&["TYPE", &server.keys("")[0]]).text();
+        let inspection = store.inspect(&policy, Key::new("k").unwrap()).await.unwrap();
+        used.clear();
+        used.extend(inspection.limits.iter().map(|limit| u128::from(limit.used)));
+        assert_eq!((&used[..], &*kind), (&[acquired, acquired - released][..], expected));
+        assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
     }
-    assert_eq!(store.stats().corrupt, 4);
 }

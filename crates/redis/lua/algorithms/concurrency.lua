@@ -1,6 +1,6 @@
 -- Concurrency: leases. State: at, when the newest lease was acquired or renewed; total, the sum of the
 -- costs; count; data, a row of (id, cost, finish) in the order of expiry. Many leases are in a sorted
--- set, KEYS[row]: lease_set.lua.
+-- set: lease_set.lua.
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
 function algorithms.concurrency()
@@ -38,7 +38,7 @@ function algorithms.concurrency()
   local function without(state, index)
     local _, cost, finish = lease(state.data, index)
     return {
-      at = state.at, total = state.total - cost, count = state.count - 1, row = state.row,
+      at = state.at, total = state.total - cost, count = state.count - 1,
       data = state.data:sub(1, (index - 1) * WIDTH) .. state.data:sub(index * WIDTH + 1),
     }, cost, finish
   end
@@ -49,25 +49,19 @@ function algorithms.concurrency()
     local one = write('<c16I2I7', id, cost, finish)
     local split = before * WIDTH
     return {
-      at = at, total = state.total + cost, count = state.count + 1, row = state.row,
+      at = at, total = state.total + cost, count = state.count + 1,
       data = state.data:sub(1, split) .. one .. state.data:sub(split + 1),
     }
   end
 
-  local function in_lease_set(state)
-    local leases = {}
-    for index = 1, state.count do leases[index] = {lease(state.data, index)} end
-    return lease_set().create(state.row, state.at, leases)
-  end
-
   local concurrency = {}
 
-  function concurrency.read(limit, from, at, row)
-    local state, start = {row = row}, at
+  function concurrency.read(limit, from, at, row_of, index)
+    local state, start = {}, at
     if #from < at + 14 then return false end
     state.at, state.total, state.count, at = read('<I7I4I4', from, at)
     if state.total >= MANY then
-      local is_valid, many, finish = lease_set().read(limit, from, start, row)
+      local is_valid, many, finish = lease_set().read(from, start, row_of(index).place)
       is_valid = is_valid and many.at <= LAST_TIME and many.last <= many.at + MAX_WINDOW
       return is_valid, many, finish
     end
@@ -119,20 +113,26 @@ function algorithms.concurrency()
     return usage.used > 0 and last_finish(state) or 0
   end
 
-  function concurrency.charge(limit, state, usage, cost, max_entries, row, id)
+  function concurrency.charge(limit, state, usage, cost, max_entries, id)
     if not id then return state end
     local finish = usage.time + limit[1]
     if state and state.epoch then
       if usage.used > 0 then return lease_set().add(state, usage, id, cost, finish) end
-      if state.row then lease_set().clear(state.row) end
-      state = nil
+      state = lease_set().clear(state.place)
     end
     local held = {
-      total = usage.used, count = state and state.count - usage.first or 0, row = row,
+      total = usage.used, count = state and state.count - usage.first or 0,
       data = state and state.data:sub(usage.first * WIDTH + 1) or '',
     }
-    held = with(held, usage.time, id, cost, finish)
-    return row and held.count > FEW and in_lease_set(held) or held
+    return with(held, usage.time, id, cost, finish)
+  end
+
+  -- Returns the leases of a key as a sorted set, if they are many.
+  function concurrency.lengthen(state, place)
+    if state.epoch or state.count <= FEW then return state end
+    local leases = {}
+    for index = 1, state.count do leases[index] = {lease(state.data, index)} end
+    return lease_set().create(place, state.at, leases)
   end
 
   function concurrency.max_penalty()
@@ -200,11 +200,6 @@ function algorithms.concurrency()
 
   function concurrency.migrate(limit, state)
     return state
-  end
-
-  -- Many leases expire with their key.
-  function concurrency.keep(state, until_when)
-    if state and state.epoch and state.row then lease_set().keep(state, until_when) end
   end
 
   return concurrency

@@ -1,12 +1,13 @@
--- Many leases of a key: a sorted set, so that an operation costs the same however many are held.
+-- Many leases: members of the key, which is a sorted set, so that an operation costs the same however
+-- many are held.
 --
 -- A lease has a member for each bit of its cost: the id and the number of the bit. The score is the
 -- number of the bit, then the time of expiry since an epoch. So what is held after a time is a count of
--- members per bit. The key has the newest time, the bits, the number of members, the epoch, and the
+-- members per bit. State: at, as of few leases; the bits, the number of members, the epoch, and last, the
 -- latest expiry.
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
--- The changes of this call to each sorted set, by its name.
+-- The changes of this call to the sorted set of each key.
 local lease_sets = {}
 
 function algorithms.lease_set()
@@ -34,21 +35,20 @@ function algorithms.lease_set()
     return 2 ^ name:byte(17)
   end
 
-  local function changes_of(row)
-    local changes = lease_sets[KEYS[row]]
+  local function changes_of(place)
+    local changes = lease_sets[place]
     if not changes then
       changes = {removed = {}, added = {}, removals = 0, known = {}}
-      lease_sets[KEYS[row]] = changes
+      lease_sets[place] = changes
     end
     return changes
   end
 
-  -- Replaces the sorted set by an empty one.
-  local function clear(row)
-    local changes = changes_of(row)
-    changes.is_new, changes.removed, changes.added, changes.removals = true, {}, {}, 0
-    changes.count, changes.used = 0, 0
-    return changes
+  -- Forgets the leases of a key.
+  local function clear(place)
+    lease_sets[place] = nil
+    local changes = changes_of(place)
+    changes.is_new, changes.count, changes.used = true, 0, 0
   end
 
   -- The sum of the bit and the time could be rounded before the epoch is subtracted.
@@ -62,10 +62,10 @@ function algorithms.lease_set()
 
   -- Returns the members of a bit that expire from one time to another, with the times.
   local function range(state, command, bit, from, to, limit)
-    if changes_of(state.row).is_new then return {} end
+    if changes_of(state.place).is_new then return {} end
     local low, high = score(state.epoch, bit, from), score(state.epoch, bit, to)
     if command == 'ZREVRANGEBYSCORE' then low, high = high, low end
-    local got, members = call(command, KEYS[state.row], low, high, 'WITHSCORES', 'LIMIT', 0, limit), {}
+    local got, members = call(command, KEYS[state.place], low, high, 'WITHSCORES', 'LIMIT', 0, limit), {}
     for index = 1, #got, 2 do
       members[#members + 1] = {name = got[index], finish = finish_of(state, got[index + 1])}
     end
@@ -78,12 +78,12 @@ function algorithms.lease_set()
 
   -- Returns the sum of the costs of the leases that expire after a time.
   local function held_after(state, time)
-    local changes, sum = changes_of(state.row), 0
+    local changes, sum = changes_of(state.place), 0
     if not changes.is_new then
       each_bit(state.bits, function(bit, weight)
         local after = score(state.epoch, bit, time + 1)
         local latest = score(state.epoch, bit, latest_time(state))
-        sum = sum + weight * call('ZCOUNT', KEYS[state.row], after, latest)
+        sum = sum + weight * call('ZCOUNT', KEYS[state.place], after, latest)
       end)
     end
     for name, finish in pairs(changes.removed) do
@@ -97,14 +97,14 @@ function algorithms.lease_set()
 
   -- Calls visit with each member of an id, expired ones included, and the time of expiry.
   local function each_member(state, id, visit)
-    local changes = changes_of(state.row)
+    local changes = changes_of(state.place)
     each_bit(state.bits, function(bit)
       local name = member(id, bit)
       local finish = changes.added[name]
       if not finish and not changes.removed[name] and not changes.is_new then
         finish = changes.known[name]
         if finish == nil then
-          local got = call('ZSCORE', KEYS[state.row], name)
+          local got = call('ZSCORE', KEYS[state.place], name)
           finish = got and finish_of(state, got)
           changes.known[name] = finish
         end
@@ -124,7 +124,7 @@ function algorithms.lease_set()
 
   -- Removes some expired members, once per call.
   local function remove_expired(state, time)
-    local changes = changes_of(state.row)
+    local changes = changes_of(state.place)
     if changes.has_removed_expired then return end
     changes.has_removed_expired = true
     each_bit(state.bits, function(bit)
@@ -136,7 +136,7 @@ function algorithms.lease_set()
 
   -- Returns when the last lease expires, except that of an id.
   local function last_finish_without(state, id)
-    local changes, last = changes_of(state.row), 0
+    local changes, last = changes_of(state.place), 0
     local function count(name, finish)
       if name:sub(1, 16) ~= id then last = max(last, finish) end
     end
@@ -153,16 +153,16 @@ function algorithms.lease_set()
 
   -- Returns the state after changes.
   local function changed(state, time, used, last)
-    local changes = changes_of(state.row)
+    local changes = changes_of(state.place)
     changes.used = used
     return {
-      at = time, row = state.row, epoch = state.epoch, bits = state.bits, count = changes.count,
+      at = time, place = state.place, epoch = state.epoch, bits = state.bits, count = changes.count,
       used = used, last = last,
     }
   end
 
   local function put(state, id, cost, finish)
-    local changes, bits = changes_of(state.row), state.bits
+    local changes, bits = changes_of(state.place), state.bits
     each_member(state, id, function(name, other) remove(changes, name, other) end)
     each_bit(cost, function(bit, weight)
       changes.added[member(id, bit)], changes.count = finish, changes.count + 1
@@ -173,18 +173,15 @@ function algorithms.lease_set()
 
   local lease_set = {}
 
-  function lease_set.read(limit, from, at, row)
-    local state, finish = {row = row}, nil
+  function lease_set.read(from, at, place)
+    local state, finish = {place = place}, nil
     if #from < at + 28 then return false end
     state.at, state.bits, state.count, state.epoch, state.last, finish = read('<I7I4I4I7I7', from, at)
     state.bits = state.bits % 2147483648
-    if row then
-      local changes = changes_of(row)
-      -- The sorted set may be missing, or have another type.
-      changes.count = changes.count or read_command('ZCARD', KEYS[row])
-      if changes.count ~= state.count then return false end
-    end
-    return state.last - state.epoch < SPAN, state, finish
+    local changes = changes_of(place)
+    -- One member has the bytes of the key.
+    changes.count = changes.count or (read_command('ZCARD', KEYS[place]) or 0) - 1
+    return changes.count == state.count and state.last - state.epoch < SPAN, state, finish
   end
 
   function lease_set.write(state)
@@ -192,12 +189,10 @@ function algorithms.lease_set()
     return write('<I7I4I4I7I7', state.at, bits, state.count, state.epoch, state.last)
   end
 
-  -- Returns the sum of the costs that are held at a time. Without the sorted set, as for a limit that the
-  -- policy has no longer, only whether there are any matters.
+  -- Returns the sum of the costs that are held at a time.
   function lease_set.used(state, time)
-    if not state.row then return state.last > time and 1 or 0 end
     if not state.used then
-      local changes = changes_of(state.row)
+      local changes = changes_of(state.place)
       changes.used = changes.used or held_after(state, time)
       state.used = changes.used
     end
@@ -214,20 +209,22 @@ function algorithms.lease_set()
     if ends_at then return cost, ends_at end
   end
 
-  -- Creates a sorted set of leases: a list of (id, cost, finish).
-  function lease_set.create(row, time, leases)
-    clear(row)
-    local state, used, last = {row = row, epoch = time, bits = 0}, 0, 0
+  -- Returns the state with those of some leases, each (id, cost, finish), that are held at a time.
+  function lease_set.create(place, time, leases)
+    clear(place)
+    local state, used, last = {place = place, epoch = time, bits = 0}, 0, 0
     for _, lease in ipairs(leases) do
-      put(state, lease[1], lease[2], lease[3])
-      used, last = used + lease[2], max(last, lease[3])
+      if lease[3] > time then
+        put(state, lease[1], lease[2], lease[3])
+        used, last = used + lease[2], max(last, lease[3])
+      end
     end
     return changed(state, time, used, last)
   end
 
-  -- Returns the leases that expire first, and those that are held by id.
+  -- Returns the leases that expire first.
   local function first_leases(state, time, most)
-    local changes, by_id, leases = changes_of(state.row), {}, {}
+    local changes, by_id, leases = changes_of(state.place), {}, {}
     local function count(name, finish)
       local id = name:sub(1, 16)
       if not by_id[id] then
@@ -251,13 +248,13 @@ function algorithms.lease_set()
   -- The epoch moves long before the span ends.
   local function with_recent_epoch(state, usage, finish)
     if finish - state.epoch < SPAN then return state end
-    return lease_set.create(state.row, usage.time, first_leases(state, usage.time, 10000))
+    return lease_set.create(state.place, usage.time, first_leases(state, usage.time, 10000))
   end
 
   function lease_set.add(state, usage, id, cost, finish)
     state = with_recent_epoch(state, usage, finish)
     remove_expired(state, usage.time)
-    local new = {row = state.row, epoch = state.epoch, bits = state.bits}
+    local new = {place = state.place, epoch = state.epoch, bits = state.bits}
     put(new, id, cost, finish)
     return changed(new, usage.time, usage.used + cost, max(finish, state.last))
   end
@@ -274,10 +271,9 @@ function algorithms.lease_set()
     local cost, finish = lease_set.find(state, usage, id)
     if not cost then return state end
     if usage.used == cost then
-      clear(state.row)
-      return nil
+      return clear(state.place)
     end
-    local changes = changes_of(state.row)
+    local changes = changes_of(state.place)
     remove_expired(state, usage.time)
     local last = finish == state.last and last_finish_without(state, id) or state.last
     each_member(state, id, function(name, other) remove(changes, name, other) end)
@@ -288,7 +284,7 @@ function algorithms.lease_set()
 
   -- Returns when a cost fits, which is now or when enough leases have expired.
   local function fits_at(limit, state, usage, cost)
-    local above, changes = usage.used + cost - limit.capacity, changes_of(state.row)
+    local above, changes = usage.used + cost - limit.capacity, changes_of(state.place)
     if above <= 0 or cost > limit.capacity then return usage.time end
     local bit, weight = 0, 1
     while 2 * weight <= state.bits do bit, weight = bit + 1, 2 * weight end
@@ -296,7 +292,7 @@ function algorithms.lease_set()
       -- All leases have the same cost.
       local after, latest = usage.time + 1, latest_time(state)
       local skipped = ceil(above / weight) - 1
-      local ends = call('ZRANGEBYSCORE', KEYS[state.row], score(state.epoch, bit, after),
+      local ends = call('ZRANGEBYSCORE', KEYS[state.place], score(state.epoch, bit, after),
         score(state.epoch, bit, latest), 'WITHSCORES', 'LIMIT', skipped, 1)
       return finish_of(state, ends[2])
     end
@@ -332,30 +328,7 @@ function algorithms.lease_set()
     return leases
   end
 
-  -- Writes the changes of a sorted set.
-  function lease_set.finish(name, changes)
-    local function each_thousand(command, list, count)
-      for first = 1, count, 1000 do call(command, name, unpack(list, first, min(first + 999, count))) end
-    end
-    if changes.is_new then call('DEL', name) end
-    local removed, added, count = {}, {}, 0
-    for gone in pairs(changes.removed) do removed[#removed + 1] = gone end
-    each_thousand('ZREM', removed, #removed)
-    for own, finish in pairs(changes.added) do
-      added[count + 1], added[count + 2] = score(changes.epoch, own:byte(17), finish), own
-      count = count + 2
-    end
-    each_thousand('ZADD', added, count)
-    if changes.recovers_at then
-      call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expiry(changes.recovers_at))
-    end
-  end
-
-  -- A sorted set expires with its key.
-  function lease_set.keep(state, until_when)
-    local changes = changes_of(state.row)
-    changes.epoch, changes.recovers_at = state.epoch, until_when
-  end
+  lease_set.score = score
 
   return lease_set
 end

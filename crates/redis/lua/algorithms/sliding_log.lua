@@ -1,47 +1,39 @@
 -- Sliding log, also with a precision, to which the stamps are rounded down. State: base, count and a row
 -- of (stamp, sum), oldest first. Sums are running sums, so the usage after any entry is one subtraction.
 --
--- The row of a short log is in the bytes of its key. That of a long log is a separate string, KEYS[row];
--- the key has the oldest and the newest entry, and the position of the oldest.
+-- The row of a short log is in the bytes of its key. That of a long log is in blocks, which are fields of
+-- the key: the bytes have the oldest and the newest entry, and the position of the oldest. States are
+-- immutable: a change makes new blocks beside the stored ones.
 -- Rows: limits/log.rows, limits/sliding-by.rows
 
 function algorithms.sliding_log()
   local WIDTH, ROW = 14, '<I7I7'
-  -- The maximum entries of a short log, and the maximum expired entries at the start of a long row.
-  local SHORT, GONE = short_log, 4 * short_log
   local LONG = 2147483648
-  -- The number of entries per read of a long row.
+  -- The number of entries in a block of a long row.
   local BLOCK = 32
 
-  -- A cache of long rows, which are written after all reads.
-  local blocks = {}
+  -- Returns the block of the entry at a position, and the index of the entry in the block.
+  local function block_of(place)
+    local within = place % BLOCK
+    return (place - within) / BLOCK, within
+  end
 
-  -- The changes of this call at the end of each long row: the position and the bytes.
-  local function ends(row)
-    local name = KEYS[row]
-    long_rows[name] = long_rows[name] or {}
-    return long_rows[name]
+  -- Returns a block of a long row as it was before the call; nothing if there is none.
+  local function stored_block(row, number)
+    local block = row.stored[number]
+    if block == nil then
+      block = read_command('HGET', KEYS[row.place], row.name .. number)
+      row.stored[number] = block
+    end
+    return block
   end
 
   local function entry(state, index)
     if state.data then return read(ROW, state.data, (index - 1) * WIDTH + 1) end
     if index == state.count then return state.newest[1], state.newest[2] end
     if index == 1 then return state.oldest[1], state.oldest[2] end
-    local place, tail = state.gone + index - 1, ends(state.row)
-    -- Until the row is rewritten, its previous contents can be read.
-    if tail.whole and not state.rewritten then tail = tail.old end
-    if tail.from and place >= tail.from then
-      return read(ROW, tail.bytes, (place - tail.from) * WIDTH + 1)
-    end
-    local within = place % BLOCK
-    local first = (place - within) * WIDTH
-    blocks[state.row] = blocks[state.row] or {}
-    local block = blocks[state.row][first]
-    if not block then
-      block = call('GETRANGE', KEYS[state.row], first, first + BLOCK * WIDTH - 1)
-      blocks[state.row][first] = block
-    end
-    return read(ROW, block, within * WIDTH + 1)
+    local number, within = block_of(state.gone + index - 1)
+    return read(ROW, state.blocks[number] or stored_block(state.row, number), within * WIDTH + 1)
   end
 
   local function sum_at(state, index)
@@ -75,41 +67,45 @@ function algorithms.sliding_log()
   -- Removes the first entries; base is the running sum before the rest.
   local function without_first(state, count, base)
     if count == 0 and base == state.base then return state end
-    local left = {base = base, count = state.count - count, row = state.row}
+    local left = {base = base, count = state.count - count}
     if state.data then
       left.data = state.data:sub(count * WIDTH + 1)
     else
-      left.gone, left.newest, left.rewritten = state.gone + count, state.newest, state.rewritten
+      left.row, left.blocks = state.row, state.blocks
+      left.gone, left.newest = state.gone + count, state.newest
       if left.count > 0 then left.oldest = {entry(state, count + 1)} end
     end
     return left
   end
 
+  -- Divides the bytes of the entries from a position on into blocks.
+  local function put_blocks(blocks, number, data)
+    for at = 1, #data, BLOCK * WIDTH do
+      blocks[number] = data:sub(at, at + BLOCK * WIDTH - 1)
+      number = number + 1
+    end
+    return blocks
+  end
+
   -- Replaces the entries from an index on.
-  local function with_end(state, from, bytes)
-    local count = from - 1 + #bytes / WIDTH
-    local new = {base = state.base, count = count, row = state.row}
+  local function with_end(state, from, data)
+    local count = from - 1 + #data / WIDTH
+    local new = {base = state.base, count = count}
     if state.data then
-      new.data = state.data:sub(1, (from - 1) * WIDTH) .. bytes
-      if count <= SHORT or not state.row then return new end
-      -- It becomes a long log.
-      local tail = ends(state.row)
-      tail.old, tail.whole, tail.from, tail.bytes = {}, true, 0, new.data
-      new.rewritten, new.gone, new.oldest, new.newest = true, 0, {entry(new, 1)}, {entry(new, count)}
-      new.data = nil
+      new.data = state.data:sub(1, (from - 1) * WIDTH) .. data
       return new
     end
-    local tail, place = ends(state.row), state.gone + from - 1
-    if tail.from and tail.from <= place then
-      tail.bytes = tail.bytes:sub(1, (place - tail.from) * WIDTH) .. bytes
-    else
-      tail.from, tail.bytes = place, bytes
+    if count == 0 then return new end
+    new.row, new.gone, new.blocks = state.row, state.gone, {}
+    for number, block in pairs(state.blocks) do new.blocks[number] = block end
+    new.newest = #data > 0 and {read(ROW, data, #data - WIDTH + 1)} or {entry(state, count)}
+    new.oldest = from > 1 and state.oldest or {read(ROW, data)}
+    local number, within = block_of(state.gone + from - 1)
+    if within > 0 then
+      local block = state.blocks[number] or stored_block(state.row, number)
+      data = block:sub(1, within * WIDTH) .. data
     end
-    if count > 0 then
-      new.gone, new.rewritten = state.gone, state.rewritten
-      new.newest = #bytes > 0 and {read(ROW, bytes, #bytes - WIDTH + 1)} or {entry(state, count)}
-      new.oldest = from > 1 and state.oldest or {read(ROW, bytes)}
-    end
+    put_blocks(new.blocks, number, data)
     return new
   end
 
@@ -138,41 +134,25 @@ function algorithms.sliding_log()
     return with_end(state, index, bytes), taken
   end
 
-  -- Rewrites a long row that has more expired entries than current ones.
-  local function compacted(state)
-    if state.data or state.gone < GONE or state.gone < state.count then return state end
-    local tail = ends(state.row)
-    local from, to = state.gone, (tail.from or state.gone + state.count)
-    local bytes = ''
-    if to > from then bytes = call('GETRANGE', KEYS[state.row], from * WIDTH, to * WIDTH - 1) end
-    if tail.from then bytes = bytes .. tail.bytes:sub(max(from - tail.from, 0) * WIDTH + 1) end
-    tail.old = {from = tail.from, bytes = tail.bytes}
-    tail.whole, tail.from, tail.bytes = true, 0, bytes
-    return {
-      base = state.base, count = state.count, row = state.row, gone = 0, rewritten = true,
-      oldest = state.oldest, newest = state.newest,
-    }
-  end
-
   local function grained(limit, time)
     return time - time % limit[2]
   end
 
   -- Adds a cost at the time of the usage. Beyond the maximum number of entries the two oldest are
   -- merged: because the sums are running sums, removing the oldest adds its cost to the next.
-  local function push(limit, state, usage, cost, max_entries, row)
+  local function push(limit, state, usage, cost, max_entries)
     if state and usage.first < state.count then
       state = without_first(state, usage.first, sum_at(state, usage.first))
       if total(state) + cost >= EXACT then state = rebased(state) end
     else
-      state = {base = 0, count = 0, data = '', row = row}
+      state = {base = 0, count = 0, data = ''}
     end
     local stamp, count = grained(limit, usage.time), state.count
     local sum = (count > 0 and total(state) or 0) + cost
     if count == 0 or newest(state) ~= stamp then count = count + 1 end
     state = with_end(state, count, write(ROW, stamp, sum))
     if limit.kind == 3 and state.count > max_entries then state = without_first(state, 1, state.base) end
-    return compacted(state)
+    return state
   end
 
   -- Keeps the newest entries up to a maximum sum, and reduces the oldest of them.
@@ -184,19 +164,27 @@ function algorithms.sliding_log()
 
   local sliding_log = {}
 
-  function sliding_log.read(limit, from, at, row)
-    local state, finish = {row = row}, nil
+  -- Whether the last block has the newest entry. A key is read as a whole, so the others are there, too.
+  local function has_blocks(state)
+    local number, within = block_of(state.gone + state.count - 1)
+    local block = state.blocks[number] or stored_block(state.row, number)
+    local newest_bytes = write(ROW, state.newest[1], state.newest[2])
+    return block and block:sub(within * WIDTH + 1, (within + 1) * WIDTH) == newest_bytes
+  end
+
+  -- row_of returns the long row for the index of a limit.
+  function sliding_log.read(limit, from, at, row_of, index)
+    local state, finish = {}, nil
     if #from < at + 10 then return false end
     state.base, state.count, at = read('<I7I4', from, at)
     if state.count >= LONG then
       state.count, state.oldest, state.newest = state.count - LONG, {}, {}
-      state.rewritten = row and ends(row).whole
       state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
-        read('<I4I7I7I7I7', from, at)
-      -- The row may be missing, or have another type.
-      local is_known = not row or ends(row).from
-      local length = is_known and 0 or read_command('STRLEN', KEYS[row]) or 0
-      if not is_known and length < (state.gone + state.count) * WIDTH then return false end
+        read('<I7I7I7I7I7', from, at)
+      state.row = row_of(index)
+      state.blocks = state.row.blocks or {}
+      if state.count == 0 or not has_blocks(state) then return false end
+      if not state.row.blocks then state.row.first, state.row.last = sliding_log.block_range(state) end
     else
       finish = at + state.count * WIDTH
       if #from < finish - 1 then return false end
@@ -211,8 +199,33 @@ function algorithms.sliding_log()
   function sliding_log.write(state)
     if not state then return write('<I7I4', 0, 0) end
     if state.data then return write('<I7I4', state.base, state.count) .. state.data end
-    return write('<I7I4I4I7I7I7I7', state.base, state.count + LONG, state.gone, state.oldest[1],
+    return write('<I7I4I7I7I7I7I7', state.base, state.count + LONG, state.gone, state.oldest[1],
       state.oldest[2], state.newest[1], state.newest[2])
+  end
+
+  -- Returns the numbers of the first and the last block of a long row.
+  function sliding_log.block_range(state)
+    return block_of(state.gone), (block_of(state.gone + state.count - 1))
+  end
+
+  -- Returns a long log with the entries of a short one.
+  function sliding_log.lengthen(state, row)
+    return {
+      base = state.base, count = state.count, row = row, gone = 0,
+      blocks = put_blocks({}, 0, state.data),
+      oldest = {entry(state, 1)}, newest = {entry(state, state.count)},
+    }
+  end
+
+  -- Returns a short log with the entries of a long one.
+  function sliding_log.shorten(state)
+    local first, last = sliding_log.block_range(state)
+    local blocks, _, within = {}, block_of(state.gone)
+    for number = first, last do
+      blocks[#blocks + 1] = state.blocks[number] or stored_block(state.row, number)
+    end
+    local data = table.concat(blocks):sub(within * WIDTH + 1, (within + state.count) * WIDTH)
+    return {base = state.base, count = state.count, data = data}
   end
 
   local function compute_usage(limit, state)
@@ -223,9 +236,6 @@ function algorithms.sliding_log()
     local time, first = max(now, last), 0
     if last + limit[1] <= time then
       first = state.count
-    elseif not state.data and not state.row then
-      -- The row of a detached limit: only its newest entry matters.
-      first = 0
     elseif entry(state, 1) + limit[1] <= time then
       first = partition(state, function(stamp) return stamp + limit[1] <= time end)
     end
@@ -253,8 +263,8 @@ function algorithms.sliding_log()
     return usage.used > 0 and newest(state) + limit[1] or 0
   end
 
-  function sliding_log.charge(limit, state, usage, cost, max_entries, row)
-    return push(limit, state, usage, cost, max_entries, row)
+  function sliding_log.charge(limit, state, usage, cost, max_entries)
+    return push(limit, state, usage, cost, max_entries)
   end
 
   local function in_bucket(limit, state, usage)
@@ -267,9 +277,9 @@ function algorithms.sliding_log()
     return min(cost, max(2 * limit.capacity - in_bucket(limit, state, usage), 0))
   end
 
-  function sliding_log.charge_denied(limit, state, usage, cost, max_entries, row)
+  function sliding_log.charge_denied(limit, state, usage, cost, max_entries)
     cost = denied_cost(limit, state, usage, cost)
-    state = push(limit, state, usage, cost, max_entries, row)
+    state = push(limit, state, usage, cost, max_entries)
     return limit.kind == 3 and keep_newest(state, limit.capacity) or state
   end
 
@@ -359,21 +369,6 @@ function algorithms.sliding_log()
       end
     end
     return cut_at(state, cuts)
-  end
-
-  -- Writes the changes at the end of a long row.
-  function sliding_log.finish(name, tail)
-    if tail.whole then
-      call('SET', name, tail.bytes, expires, expiry(tail.recovers_at))
-    else
-      call('SETRANGE', name, tail.from * WIDTH, tail.bytes)
-      call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expiry(tail.recovers_at))
-    end
-  end
-
-  -- A long row expires with its key.
-  function sliding_log.keep(state, until_when)
-    if state and not state.data and state.row then ends(state.row).recovers_at = until_when end
   end
 
   return sliding_log

@@ -8,10 +8,7 @@
 
 mod hash;
 
-use std::borrow::Cow;
-
 use sha2::{Digest, Sha256};
-use tollgate_core::Micros;
 
 use crate::request_id::{RecordScope, RequestId};
 
@@ -40,16 +37,6 @@ pub(crate) enum Part {
     State,
     ReservationsById,
     ReservationsByTime,
-    /// The long row of a log, for the limit with this window, precision and rank among equal limits.
-    Row {
-        window: Micros,
-        precision: Micros,
-        rank: u8,
-    },
-    /// Many leases, for the concurrency limit with this rank.
-    Leases {
-        rank: u8,
-    },
 }
 
 impl Keyspace {
@@ -69,18 +56,14 @@ impl Keyspace {
 
     /// Returns the name of a part of a key's data.
     pub(crate) fn name(&self, part: &Part, policy: &str, key: &[u8]) -> Vec<u8> {
-        let suffix: Cow<'_, str> = match part {
-            Part::State => "".into(),
-            Part::ReservationsById => "r".into(),
-            Part::ReservationsByTime => "t".into(),
-            Part::Row { window, precision, rank } => {
-                format!("l{}.{}.{rank}.", window.get() / 1_000, precision.get() / 1_000).into()
-            }
-            Part::Leases { rank } => format!("c{rank}.").into(),
+        let suffix = match part {
+            Part::State => "",
+            Part::ReservationsById => "r",
+            Part::ReservationsByTime => "t",
         };
         let mut name = self.prefix(self.partition_of(key));
         name.extend_from_slice(policy.as_bytes());
-        put_text(&mut name, &suffix, key);
+        put_text(&mut name, suffix, key);
         name
     }
 
@@ -282,9 +265,7 @@ mod tests {
             let mut all = HashSet::new();
             for text in &texts {
                 for policy in ["api", "a", "=10/s"] {
-                    for part in
-                        [Part::State, Part::ReservationsById, Part::ReservationsByTime, LEASES]
-                    {
+                    for part in [Part::State, Part::ReservationsById, Part::ReservationsByTime] {
                         let name = keyspace.name(&part, policy, text);
                         assert!(name.len() < 400, "the name is too long");
                         assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
@@ -311,11 +292,6 @@ mod tests {
         }
     }
 
-    const ROW: Part =
-        Part::Row { window: Micros::from_secs(60), precision: Micros::from_secs(1), rank: 0 };
-
-    const LEASES: Part = Part::Leases { rank: 0 };
-
     fn keyspaces(namespace: &str) -> [Keyspace; 2] {
         let partitions = Partitions::new(namespace, 8);
         [Keyspace::new(namespace, None), Keyspace::new(namespace, Some(partitions))]
@@ -329,7 +305,7 @@ mod tests {
         for own in namespaces {
             for keyspace in keyspaces(own) {
                 for text in texts {
-                    let parts = [Part::State, Part::ReservationsById, ROW, LEASES];
+                    let parts = [Part::State, Part::ReservationsById, Part::ReservationsByTime];
                     let mut all: Vec<_> =
                         parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
                     all.extend(request_ids(text).iter().map(|id| keyspace.record(0, id)));

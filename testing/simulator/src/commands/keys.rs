@@ -10,6 +10,10 @@ pub(super) fn del(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
     Ok(count(words[1..].iter().filter(|key| keyspace.remove(key, now)).count()))
 }
 
+pub(super) fn exists(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    Ok(count(words[1..].iter().filter(|key| context.value(key).is_some()).count()))
+}
+
 pub(super) fn type_name(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
     let name = context.value(&words[1]).map_or("none", |value| value.type_name());
     Ok(Reply::Simple(name.to_owned()))

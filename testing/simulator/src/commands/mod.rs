@@ -85,7 +85,7 @@ const fn command(
 }
 
 /// All commands, by name.
-pub(crate) const COMMANDS: [Command; 44] = [
+pub(crate) const COMMANDS: [Command; 45] = [
     command("asking", 1, 0, Keys::None, connection::asking),
     command("auth", -2, LOGIN, Keys::None, connection::auth),
     command("client|getname", 2, SESSION, Keys::None, connection::client_getname),
@@ -97,6 +97,7 @@ pub(crate) const COMMANDS: [Command; 44] = [
     command("cluster|slots", 2, STALE, Keys::None, server::cluster_slots),
     command("del", -2, WRITE, Keys::All, keys::del),
     command("evalsha", -3, STALE | NO_SCRIPT, Keys::Counted, scripts::evalsha),
+    command("exists", -2, 0, Keys::All, keys::exists),
     command("get", 2, 0, Keys::First, strings::get),
     command("getrange", 4, 0, Keys::First, strings::getrange),
     command("hdel", -3, WRITE, Keys::First, hashes::hdel),
