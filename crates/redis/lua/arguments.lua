@@ -1,6 +1,6 @@
 -- The arguments of the call: the time, the requests, the policies, and the bytes of the keys.
 --
--- KEYS: the keys of the checks, then the keys that belong to those.
+-- KEYS: the keys of the checks, then the records of request ids.
 -- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
 -- the policies. src/encode.rs packs the requests, src/encoding.rs the policies.
 -- Rows: together/limits.rows
@@ -67,12 +67,13 @@ local function read_command(...)
   return nil
 end
 
--- The current bytes of each key of a check; false if it does not exist or has another type. A key with a
--- long log is a hash, for which MGET returns nothing: the field '' has its bytes, others have the log.
+-- The current bytes of each key of a check; false if it does not exist or has another type. A key with
+-- reservations or a long log is a hash, for which MGET returns nothing: the field '' has its bytes.
 local checked = tonumber(ARGV[3])
 local bytes = {}
--- By key: whether it is such a hash, whether it has another type, and its long logs when it is written.
-local hashes, foreign, long_logs
+-- By key: whether it is such a hash, whether it has another type; and if it is written as a hash, its
+-- long logs.
+local hashes, foreign, hashed_logs
 for first = 1, checked, 1000 do
   local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
   local missing

@@ -1,9 +1,9 @@
 -- The contents of a key as tables: the states of the limits of one form of its policy, detached states
--- of other forms, and the block. The state of an unused limit is nil.
+-- of other forms, the block, and the index of reservations. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
 local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
-local BLOCKED, DETACHED = 1, 2
+local BLOCKED, DETACHED, RESERVED = 1, 2, 4
 
 -- By kind, created on first use: a call pays only for the algorithms of its limits.
 local constructors = {
@@ -129,6 +129,12 @@ local function parse(from, key_place)
     if #from < at + 6 then return nil end
     key.block, at = read('<I7', from, at)
   end
+  if flags >= RESERVED then
+    local index = {}
+    index.latest, index.first, index.count, at = read('<I7I7I4', from, at)
+    key.reserved = index.latest > now and index or nil
+    flags = flags - RESERVED
+  end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
     is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of, place)
@@ -174,6 +180,12 @@ local function encode(key)
     flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
     until_when = key.block == 0 and LAST_TIME or key.block - 1
   end
+  local index = key.reserved
+  if index then
+    flags, empty = flags + RESERVED, false
+    parts[3] = write('<I7I7I4', index.latest, index.first, index.count)
+    until_when = max(until_when, index.latest)
+  end
   for index, limit in ipairs(numbers_of_form(key.form)) do
     local state = key[index]
     parts[#parts + 1] = algorithm_of(limit).write(state)
@@ -213,7 +225,12 @@ local function save(place, key)
   for _, state in ipairs(long) do state.row.blocks = state.blocks end
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
-  long_logs[place] = #long > 0 and long or nil
+  if #long > 0 or key.reserved then
+    hashed_logs[place] = long
+  else
+    -- If it becomes a hash again, nothing of it remains.
+    hashed_logs[place], reserved[place], hashes[place] = nil, nil, nil
+  end
 end
 
 -- Returns the index of the limit with the same identity and rank.
@@ -252,6 +269,7 @@ local function in_form_of(policy, key)
   end
   for _, version in ipairs(key.detached) do of_key[#of_key + 1] = version end
   local migrated, limits = {form = form, block = key.block, detached = {}}, limits_of(form)
+  migrated.reserved = key.reserved
   for index, limit in ipairs(limits) do migrated[index] = read_as(limit, of_key) end
   local detached = migrated.detached
   for _, version in ipairs(of_key) do

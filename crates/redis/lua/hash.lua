@@ -1,4 +1,5 @@
--- Writes a key with long logs: a hash with the bytes of the key in the field '', and the blocks of the logs.
+-- Writes a key as a hash: its bytes in the field '', the blocks of its long logs, and its reservations.
+-- Such a key moves between the nodes of a cluster as a whole.
 
 local function call_with(command, name, words)
   for at = 1, #words, 1000 do call(command, name, unpack(words, at, min(at + 999, #words))) end
@@ -7,7 +8,7 @@ end
 local function write_hash(place, to, expires_at)
   local name, ranges, set, unused = KEYS[place], {}, {'', to}, {}
   if not hashes[place] then call('DEL', name) end
-  for _, state in ipairs(long_logs[place]) do
+  for _, state in ipairs(hashed_logs[place]) do
     local row, first, last = state.row, algorithm_of({kind = 3}).block_range(state)
     ranges[row] = {first, last}
     for number = first, last do
@@ -16,10 +17,17 @@ local function write_hash(place, to, expires_at)
       end
     end
   end
-  for _, row in pairs(rows[place]) do
+  for _, row in pairs(rows[place] or {}) do
     local range = ranges[row] or {1, 0}
     for number = row.first or 1, row.last or 0 do
       if number < range[1] or number > range[2] then unused[#unused + 1] = row.name .. number end
+    end
+  end
+  for field, value in pairs(reserved[place] or {}) do
+    if value then
+      set[#set + 1], set[#set + 2] = field, value
+    else
+      unused[#unused + 1] = field
     end
   end
   call_with('HSET', name, set)
