@@ -1,6 +1,6 @@
 -- The arguments of the call: the time, the requests, the policies, and the bytes of the keys.
 --
--- KEYS: the keys of the checks, then the keys that belong to those.
+-- KEYS: the keys of the checks, then the records of request ids.
 -- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
 -- the policies. src/encode.rs packs the requests, src/encoding.rs the policies.
 -- Rows: together/limits.rows
@@ -68,13 +68,13 @@ local function read_command(...)
 end
 
 -- The current bytes of each key of a check; false if it does not exist or has another type. MGET returns
--- nothing for a hash or a sorted set. A key with a long log is a hash: the field '' has its bytes, others
--- have the log. A key with many leases is a sorted set: the first member has its bytes, others the leases.
+-- nothing for a hash or a sorted set. A key with reservations or a long log is a hash: the field '' has
+-- its bytes. A key with many leases is a sorted set: the first member has its bytes.
 local checked = tonumber(ARGV[3])
 local bytes = {}
--- By key: whether it is such a hash or such a sorted set, whether it has another type, and its long
--- logs or many leases when it is written.
-local hashes, sorted_sets, foreign, long_logs, many_leases
+-- By key: whether it is such a hash or such a sorted set, whether it has another type; and if it is
+-- written as one, its long logs or its many leases.
+local hashes, sorted_sets, foreign, hashed_logs, many_leases
 for first = 1, checked, 1000 do
   local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
   local missing

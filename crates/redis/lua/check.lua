@@ -96,8 +96,8 @@ local function find_holders(slots, id)
   return held, all and any
 end
 
--- Operations by name; and changes to reservations, by the index of their keys.
-local operations, reserved = {}, {}
+-- Operations by name.
+local operations = {}
 
 function operations.check(slots, lease)
   local held = {}

@@ -80,7 +80,7 @@ local function decide(index, at)
   local slots = {}
   for place = 1, checks do
     local slot, policy = {}, nil
-    policy, slot.place, slot.related, slot.cost, at = read('<HHHI7', requests, at)
+    policy, slot.place, slot.cost, at = read('<HHI7', requests, at)
     slot.policy = policies[policy] or policy_at(policy)
     slots[place] = slot
   end
@@ -139,9 +139,8 @@ local function decide(index, at)
   return verdict, at
 end
 
--- Writes the keys that belong to others: reservations and records of request ids.
+-- Writes the records of request ids.
 local function finish()
-  for own, changes in pairs(reserved) do operations.write_reservations(own, changes) end
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 

@@ -124,7 +124,7 @@ end
 local function check_multiple(requests, at, checks)
   local verdict, all_fast, charged = 1, true, {}
   for _ = 1, checks do
-    local place, key, _, cost, next_at = read('<HHHI7', requests, at)
+    local place, key, cost, next_at = read('<HHI7', requests, at)
     local policy = policies[place] or policy_at(place)
     all_fast = all_fast and policy.fast_path == 1 and cost > 0
     if all_fast and verdict == 1 then

@@ -1,11 +1,11 @@
 -- The contents of a key as tables: the states of the limits of one form of its policy, detached states
--- of other forms, and the block. The state of an unused limit is nil.
+-- of other forms, the block, and the index of reservations. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
-hashes, sorted_sets, long_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
+hashes, sorted_sets, hashed_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
 
 local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
-local BLOCKED, DETACHED = 1, 2
+local BLOCKED, DETACHED, RESERVED = 1, 2, 4
 
 -- By kind, created on first use: a call pays only for the algorithms of its limits.
 local constructors = {
@@ -114,8 +114,8 @@ local function numbers_of_form(form)
   return numbers[form] or limits_of(form)
 end
 
--- The long rows of each key.
-local rows = {}
+-- By key: its long rows, and the changes of this call to the fields of its reservations.
+local rows, reserved = {}, {}
 
 -- Returns the long row of a limit of a key.
 local function row_at(place, limit)
@@ -137,6 +137,12 @@ local function parse(from, key_place)
   if flags % 2 == BLOCKED then
     if #from < at + 6 then return nil end
     key.block, at = read('<I7', from, at)
+  end
+  if flags >= RESERVED then
+    local index = {}
+    index.latest, index.first, index.count, at = read('<I7I7I4', from, at)
+    key.reserved = index.latest > now and index or nil
+    flags = flags - RESERVED
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
@@ -183,6 +189,12 @@ local function encode(key)
     flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
     until_when = key.block == 0 and LAST_TIME or key.block - 1
   end
+  local index = key.reserved
+  if index then
+    flags, empty = flags + RESERVED, false
+    parts[3] = write('<I7I7I4', index.latest, index.first, index.count)
+    until_when = max(until_when, index.latest)
+  end
   for index, limit in ipairs(numbers_of_form(key.form)) do
     local state = key[index]
     parts[#parts + 1] = algorithm_of(limit).write(state)
@@ -216,18 +228,36 @@ local function each_list(key, visit)
   end
 end
 
--- Makes the key a sorted set if its first concurrency limit has many leases, and returns its state.
+-- Returns whether a key can get another type, which takes two commands: after the first one, a node of a
+-- cluster that migrates the slot has no such key, and redirects the second.
+local changeable = {}
+local function can_change_type(place)
+  if changeable[place] == nil then
+    local is_stored = reply[place + 3] ~= '' or (foreign and foreign[place])
+    -- The name is longer than that of any key.
+    local unknown = is_stored and redis.pcall('EXISTS', KEYS[place] .. string.rep('#', 300)) or 0
+    changeable[place] = type(unknown) == 'number'
+  end
+  return changeable[place]
+end
+
+-- Returns the state of the first concurrency limit if its leases are members of the key, because they
+-- are many. All other leases are in the bytes; so are those of a key with reservations, which are fields.
 local function with_many_leases(place, key)
-  local many, is_first = nil, true
+  local first
+  for index, limit in ipairs(numbers_of_form(key.form)) do
+    if limit.kind == 7 and not key.reserved then first = first or index end
+  end
   each_list(key, function(limit, holder, name)
-    if limit.kind ~= 7 then return end
-    if holder == key and is_first then
-      holder[name] = algorithm_of(limit).lengthen(holder[name], place)
+    if limit.kind == 7 and not (holder == key and name == first) then
+      holder[name] = algorithm_of(limit).shorten(limit, holder[name])
     end
-    is_first = false
-    if holder[name].epoch then many = holder[name] end
   end)
-  return many
+  if not first or not key[first] then return nil end
+  if sorted_sets[place] or can_change_type(place) then
+    key[first] = algorithm_of({kind = 7}).lengthen(key[first], place)
+  end
+  return key[first].epoch and key[first]
 end
 
 local function save(place, key)
@@ -237,7 +267,8 @@ local function save(place, key)
     if not is_log(limit) then return end
     if many and not state.data then
       state = algorithm_of(limit).shorten(state)
-    elseif not many and holder == key and state.data and state.count > short_log then
+    elseif not many and holder == key and state.data and state.count > short_log
+      and (hashes[place] or can_change_type(place)) then
       state = algorithm_of(limit).lengthen(state, row_at(place, limits_of(key.form)[name]))
     end
     holder[name] = state
@@ -246,8 +277,14 @@ local function save(place, key)
   for _, state in ipairs(long) do state.row.blocks = state.blocks end
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to
-  long_logs[place] = #long > 0 and long or nil
   many_leases[place] = many
+  if not many then sorted_sets[place] = nil end
+  if #long > 0 or key.reserved then
+    hashed_logs[place] = long
+  else
+    -- If it becomes a hash again, nothing of it remains.
+    hashed_logs[place], reserved[place], hashes[place] = nil, nil, nil
+  end
 end
 
 -- Returns the index of the limit with the same identity and rank.
@@ -286,6 +323,7 @@ local function in_form_of(policy, key)
   end
   for _, version in ipairs(key.detached) do of_key[#of_key + 1] = version end
   local migrated, limits = {form = form, block = key.block, detached = {}}, limits_of(form)
+  migrated.reserved = key.reserved
   for index, limit in ipairs(limits) do migrated[index] = read_as(limit, of_key) end
   local detached = migrated.detached
   for _, version in ipairs(of_key) do

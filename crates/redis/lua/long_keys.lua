@@ -1,14 +1,16 @@
--- Writes keys whose lists are not all in their bytes.
+-- Writes keys whose state is not only in their bytes. All of it is in one Redis key, which moves between
+-- the nodes of a cluster as a whole.
 
 local function call_with(command, name, words)
   for at = 1, #words, 1000 do call(command, name, unpack(words, at, min(at + 999, #words))) end
 end
 
--- Writes a key with long logs: a hash with the bytes in the field '', and the blocks of the logs.
+-- Writes a key with long logs or reservations: a hash with the bytes in the field '', the blocks of the
+-- logs, and the reservations.
 local function write_hash(place, to, expires_at)
   local name, ranges, set, unused = KEYS[place], {}, {'', to}, {}
   if not hashes[place] then call('DEL', name) end
-  for _, state in ipairs(long_logs[place]) do
+  for _, state in ipairs(hashed_logs[place]) do
     local row, first, last = state.row, algorithm_of({kind = 3}).block_range(state)
     ranges[row] = {first, last}
     for number = first, last do
@@ -17,10 +19,17 @@ local function write_hash(place, to, expires_at)
       end
     end
   end
-  for _, row in pairs(rows[place]) do
+  for _, row in pairs(rows[place] or {}) do
     local range = ranges[row] or {1, 0}
     for number = row.first or 1, row.last or 0 do
       if number < range[1] or number > range[2] then unused[#unused + 1] = row.name .. number end
+    end
+  end
+  for field, value in pairs(reserved[place] or {}) do
+    if value then
+      set[#set + 1], set[#set + 2] = field, value
+    else
+      unused[#unused + 1] = field
     end
   end
   call_with('HSET', name, set)
@@ -31,14 +40,19 @@ end
 -- Writes a key with many leases: a sorted set whose first member has the bytes.
 local function write_sorted_set(place, to, expires_at)
   local name, changes, state = KEYS[place], lease_sets[place], many_leases[place]
-  local removed, added = {'s' .. reply[place + 3]}, {'-1', 's' .. to}
+  local added, removed = {'-1', 's' .. to}, {}
+  local previous = reply[place + 3]
+  if previous ~= to then removed[1] = 's' .. previous end
   if changes.is_new or not sorted_sets[place] then call('DEL', name) end
-  for member in pairs(changes.removed) do removed[#removed + 1] = member end
-  call_with('ZREM', name, removed)
   for member, finish in pairs(changes.added) do
     added[#added + 1] = algorithms.lease_set().score(state.epoch, member:byte(17), finish)
     added[#added + 1] = member
   end
+  for member in pairs(changes.removed) do
+    if not changes.added[member] then removed[#removed + 1] = member end
+  end
+  -- In this order, the key is never empty: it would be deleted.
   call_with('ZADD', name, added)
+  call_with('ZREM', name, removed)
   call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expires_at)
 end

@@ -5,7 +5,7 @@ local requests, at, finish = ARGV[2], 1, #ARGV[2]
 local decide, write_others, write_hash, write_sorted_set
 while at <= finish do
   request_index = request_index + 1
-  local operation, checks, place, key, _, cost, next_at = read('<BBHHHI7', requests, at)
+  local operation, checks, place, key, cost, next_at = read('<BBHHI7', requests, at)
   local verdict
   if operation == 0 and checks > 1 then
     verdict, next_at = check_multiple(requests, at + 2, checks)
@@ -29,7 +29,7 @@ for key = 1, checked do
     if foreign and foreign[key] then corrupt = corrupt + 1 end
     if not to then
       call('DEL', name)
-    elseif long_logs and long_logs[key] then
+    elseif hashed_logs and hashed_logs[key] then
       write_hash(key, to, expiry(recovers_at))
     elseif many_leases and many_leases[key] then
       write_sorted_set(key, to, expiry(recovers_at))

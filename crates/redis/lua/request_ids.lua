@@ -10,7 +10,7 @@
 
 local remembered = {}
 -- The roles of a named request.
-local WHOLE, CLAIM, PART, COMMIT, UNDO, RECALL = 0, 1, 2, 3, 4, 5
+local WHOLE, CLAIM, PART, COMMIT, UNDO, RECALL, LOOK_UP = 0, 1, 2, 3, 4, 5, 6
 local HEADER = '<I7c16I7B'
 
 local function record_of(name)
@@ -31,7 +31,7 @@ end
 
 -- Returns a verdict if the request is not to be executed: 'r' for a repeat, whose record is added; 'u'
 -- if the id was used with other arguments; 'x' if another attempt has taken over; '0' if there is
--- nothing to undo. Returns nil and the time of the charge for one that is to be undone.
+-- nothing to undo, or if a request that only looks up its id is not a repeat. Returns nil and the time of the charge for one that is to be undone.
 local function look_up(name, add)
   local role, record = name.role, record_of(name)
   if role == UNDO then
@@ -58,6 +58,8 @@ local function look_up(name, add)
   elseif role == COMMIT then
     local is_own = record and record.is_same and record.attempt == name.attempt
     if not is_own then return 'x' end
+  elseif role == LOOK_UP then
+    return '0'
   end
 end
 

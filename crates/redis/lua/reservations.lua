@@ -1,30 +1,62 @@
--- Reservations: by id in a hash, and by time in a sorted set. Each has its cost, its time, the form under
--- which it was made, and the level of each limit just after the charge.
+-- Reservations are fields of their key, by id. Each has its cost, its time, the form under which it was
+-- made, and the level of each limit just after the charge. An index, in the order in which they were made,
+-- is in blocks, which are fields, too; it serves to delete reservations whose time has come.
 -- Rows: operations/reserve.rows, operations/cancel.rows, operations/reset.rows
 
 local MAX_RESERVATIONS = 10000
+local RESERVATION, BLOCK = 'r', 'i'
+-- The number of index entries in a block, and their format: time and id.
+local BLOCK_LENGTH, ENTRY, ENTRY_WIDTH = 32, '<I7c16', 23
 
-local function names_of(slot)
-  return KEYS[slot.related], KEYS[slot.related + 1]
+-- The changes of this call to a key's fields: new values, or false.
+local function changes_of(slot)
+  reserved[slot.place] = reserved[slot.place] or {}
+  return reserved[slot.place]
 end
 
--- The changes of this call to reservations: for each key, the bytes by id, or false if cancelled.
-local function changes_of(slot)
-  reserved[slot.related] = reserved[slot.related] or {}
-  return reserved[slot.related]
+local function read_field(slot, name)
+  local changed = changes_of(slot)[name]
+  if changed ~= nil or not hashes[slot.place] then return changed end
+  return call('HGET', KEYS[slot.place], name)
 end
 
 -- Returns the reservation with this id, if its time has not come and it has the slot's form.
 local function reservation(slot, id)
-  local got = changes_of(slot)[id]
-  if got == nil and not changes_of(slot).all then
-    -- A key of another type is replaced by the next reservation.
-    got = read_command('HGET', names_of(slot), id)
-  end
+  local got = slot.key.reserved and read_field(slot, RESERVATION .. id)
   if not got or #got < 16 then return nil end
   local cost, acts_at, length, at = read('<I7I7H', got)
   if acts_at <= now or got:sub(at, at + length - 1) ~= slot.key.form then return nil end
   return got, cost, at + length
+end
+
+-- Deletes reservations at the start of the index: those whose time has come, and any beyond the maximum.
+local function drop_oldest(slot, index)
+  local changes, within = changes_of(slot), index.first % BLOCK_LENGTH
+  local name = BLOCK .. (index.first - within) / BLOCK_LENGTH
+  local block = read_field(slot, name)
+  while block and index.count > 0 and within * ENTRY_WIDTH < #block do
+    local acts_at, id = read(ENTRY, block, within * ENTRY_WIDTH + 1)
+    if acts_at > now and index.count <= MAX_RESERVATIONS then return end
+    -- A reservation that was cancelled may have been made again.
+    local got = read_field(slot, RESERVATION .. id)
+    if got and select(2, read('<I7I7', got)) == acts_at then changes[RESERVATION .. id] = false end
+    index.first, index.count, within = index.first + 1, index.count - 1, within + 1
+  end
+  if within == BLOCK_LENGTH then changes[name] = false end
+end
+
+local function add_reservation(slot, id, acts_at, data)
+  local changes, known = changes_of(slot), slot.key.reserved or {latest = 0, first = 0, count = 0}
+  local index = {latest = max(known.latest, acts_at), first = known.first, count = known.count + 1}
+  local place = known.first + known.count
+  local within = place % BLOCK_LENGTH
+  local name = BLOCK .. (place - within) / BLOCK_LENGTH
+  local block = within > 0 and read_field(slot, name) or ''
+  changes[name] = block .. write(ENTRY, acts_at, id)
+  changes[RESERVATION .. id] = data
+  drop_oldest(slot, index)
+  slot.key.reserved = index
+  save(slot.place, slot.key)
 end
 
 function operations.reserve(slots, id, max_wait, add)
@@ -50,11 +82,13 @@ function operations.reserve(slots, id, max_wait, add)
     end
   end
   if not admitted then return policy.shadow and 1 or 0 end
+  local is_reserved = cost > 0 and acts_at > now
+  if is_reserved and not hashes[slot.place] and not can_change_type(slot.place) then return 't' end
   charge(slot, cost)
-  if cost > 0 and acts_at > now then
+  if is_reserved then
     local parts = {write('<I7I7H', cost, acts_at, #key.form), key.form}
     for index = 1, policy.count do parts[index + 2] = algorithm_of(policy[index]).write(key[index]) end
-    changes_of(slot)[id] = table.concat(parts)
+    add_reservation(slot, id, acts_at, table.concat(parts))
   end
   return 1
 end
@@ -69,61 +103,25 @@ function operations.cancel(slots, id, _, add)
     mark.at, mark.used = read('<I7I7', known, at + (index - 1) * 14)
     return algorithm_of(limit).cancel(limit, state, usage, mark, cost)
   end)
-  changes_of(slot)[id] = false
+  changes_of(slot)[RESERVATION .. id] = false
+  save(slot.place, slot.key)
   return 1
 end
 
 function operations.reset(slots)
   local slot = slots[1]
   save(slot.place, {form = slot.key.form, block = slot.key.block, detached = {}})
-  if slot.related > 0 then reserved[slot.related] = {all = true} end
   return 1
 end
 
 -- Adds every reservation of a key to the reply.
 function operations.inspect(slots, _, _, add)
-  if slots[1].related == 0 then return 1 end
-  local got = read_command('HGETALL', (names_of(slots[1]))) or {}
-  for index = 1, #got, 2 do add('r', got[index] .. got[index + 1]) end
+  local slot = slots[1]
+  if not slot.key.reserved then return 1 end
+  local got = call('HGETALL', KEYS[slot.place])
+  for index = 1, #got, 2 do
+    local kind, id = got[index]:sub(1, 1), got[index]:sub(2)
+    if kind == RESERVATION then add('r', id .. got[index + 1]) end
+  end
   return 1
-end
-
--- Deletes a key unless it has this type.
-local function ensure_type(name, kind)
-  local found = call('TYPE', name).ok
-  if found ~= kind and found ~= 'none' then
-    corrupt = corrupt + 1
-    call('DEL', name)
-  end
-end
-
-function operations.write_reservations(own, changes)
-  local by_id, by_time = KEYS[own], KEYS[own + 1]
-  if changes.all then call('DEL', by_id, by_time) end
-  changes.all = nil
-  ensure_type(by_id, 'hash')
-  ensure_type(by_time, 'zset')
-  for id, change in pairs(changes) do
-    if change then
-      local _, acts_at = read('<I7I7', change)
-      call('HSET', by_id, id, change)
-      call('ZADD', by_time, string.format('%d', acts_at), id)
-    else
-      call('HDEL', by_id, id)
-      call('ZREM', by_time, id)
-    end
-  end
-  local acted = call('ZRANGEBYSCORE', by_time, '-inf', string.format('%d', now), 'LIMIT', 0, 1000)
-  local above = call('ZCARD', by_time) - #acted - MAX_RESERVATIONS
-  if above > 0 then acted = call('ZRANGE', by_time, 0, #acted + above - 1) end
-  for _, id in ipairs(acted) do
-    call('ZREM', by_time, id)
-    call('HDEL', by_id, id)
-  end
-  local last = call('ZRANGE', by_time, -1, -1, 'WITHSCORES')[2]
-  if last then
-    local command = injected and 'PEXPIRE' or 'PEXPIREAT'
-    call(command, by_id, expiry(tonumber(last)))
-    call(command, by_time, expiry(tonumber(last)))
-  end
 end

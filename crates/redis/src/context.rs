@@ -26,6 +26,8 @@ pub(crate) struct StoreContext {
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,
+    /// Decides requests whose keys are on two nodes, because their slot is being migrated.
+    pub(crate) apart: UnboundedSender<PendingRequest>,
 }
 
 /// Whether the store is connected.

@@ -47,15 +47,15 @@ pub(crate) fn decode(
     let each = requests.iter().zip(&call.slots).zip(&reply.verdicts).enumerate();
     let outcomes = each.map(|(index, ((request, slots), verdict))| {
         let added: Vec<&[u8]> = reply.added_to(index).collect();
+        let execution = Execution { request, slots, now: reply.now, added };
         match verdict {
-            b'0' | b'1' => {
-                let execution = Execution { request, slots, now: reply.now, added };
-                execution.verify(&mut keys, *verdict == b'1', &mut anomalies)
-            }
-            b'r' => decode_repeat(request, slots, &added),
+            b'0' | b'1' if request.is_record_only() => Ok(execution.record()),
+            b'0' | b'1' => execution.verify(&mut keys, *verdict == b'1', &mut anomalies),
+            b'r' => decode_repeat(request, slots, &execution.added),
             b'u' => Err(RequestError::RequestIdReused.into()),
             b'x' => Ok(Response::Superseded),
             b's' => Err(error::schema()),
+            b't' => Err(error::migrating()),
             _ => Err(error::protocol("verdict")),
         }
     });
@@ -248,6 +248,11 @@ impl Execution<'_> {
             }
         }
         Ok(nothing())
+    }
+
+    /// Returns when the part was charged whose record was deleted.
+    fn record(&self) -> Response {
+        Response::Record(self.added_number().map(Timestamp::from_micros))
     }
 
     /// Returns the number that the script added: of an attempt, or the time of a charge.

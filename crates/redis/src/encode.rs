@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_core::{Id, Limit, Micros, Operation, Policy, Timestamp};
+use tollgate_core::{Id, Micros, Operation, Policy, Timestamp};
 
 use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
-use crate::keyspace::{Keyspace, Part};
+use crate::keyspace::Keyspace;
 use crate::request::StoreRequest;
 use crate::request_id::Role;
 
 /// A call of the script.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Call {
-    /// The keys of the checks, then the keys that belong to those.
+    /// The keys of the checks, then the records of request ids.
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) args: Vec<Vec<u8>>,
     /// For each request, its slots.
@@ -52,8 +52,6 @@ pub(crate) struct Slot {
     pub(crate) cost: u64,
     /// The indices of the checks in the request.
     pub(crate) checks: Vec<usize>,
-    /// The position of the first key that belongs to this one, counted from 1; 0 for none.
-    pub(crate) related: usize,
 }
 
 const INSPECT: u8 = 13;
@@ -70,26 +68,14 @@ pub(crate) fn encode(
 ) -> Call {
     let mut writer = Writer::new(keyspace, encodings, horizon);
     for request in requests {
-        writer.add_slots(request);
+        let slots = writer.slots(request);
+        writer.call.slots.push(slots);
     }
-    writer.add_related_keys(requests);
+    requests.iter().for_each(|request| writer.add_record(request));
     for (index, request) in requests.iter().enumerate() {
         writer.put_request(index, request);
     }
     writer.finish(now)
-}
-
-/// Returns the parts of a key that this request needs besides its state.
-fn related_parts(request: &StoreRequest, policy: &Policy) -> &'static [Part] {
-    let uses_reservations = matches!(
-        request.operation,
-        Operation::Reserve { .. } | Operation::Cancel { .. } | Operation::Reset
-    ) || request.inspects;
-    if uses_reservations && policy.limits().iter().all(Limit::can_reserve) {
-        &[Part::ReservationsById, Part::ReservationsByTime]
-    } else {
-        &[]
-    }
 }
 
 struct Writer<'a> {
@@ -99,8 +85,8 @@ struct Writer<'a> {
     call: Call,
     /// The indices of the checks' keys.
     key_indices: HashMap<(&'a str, &'a [u8]), usize>,
-    /// The indices of all other keys.
-    related_indices: HashMap<Vec<u8>, usize>,
+    /// The indices of the records of request ids.
+    record_indices: HashMap<Vec<u8>, usize>,
     /// The policies of the slots, with their encodings and their positions among the arguments.
     policies: Vec<(&'a Policy, Arc<PolicyEncoding>, usize)>,
     arguments: Vec<Arc<PolicyEncoding>>,
@@ -117,7 +103,7 @@ impl<'a> Writer<'a> {
             horizon,
             call: Call::default(),
             key_indices: HashMap::new(),
-            related_indices: HashMap::new(),
+            record_indices: HashMap::new(),
             policies: Vec::new(),
             arguments: Vec::new(),
             ids: Vec::new(),
@@ -125,18 +111,23 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn add_slots(&mut self, request: &'a StoreRequest) {
+    /// Returns the slots of a request; adds their keys, unless it needs the record of its id only.
+    fn slots(&mut self, request: &'a StoreRequest) -> Vec<Slot> {
         let mut slots: Vec<Slot> = Vec::with_capacity(request.checks.len());
         for (index, check) in request.checks.iter().enumerate() {
-            let key_index = self.key_index(&check.policy, &check.key);
             let cost = check.cost.get();
-            if let Some(slot) = slots.iter_mut().find(|slot| slot.key_index == key_index) {
+            let has_key = |slot: &&mut Slot| request.checks[slot.checks[0]].has_key_of(check);
+            if let Some(slot) = slots.iter_mut().find(has_key) {
                 slot.cost = slot.cost.saturating_add(cost).min(MAX_NUMBER);
                 slot.checks.push(index);
                 continue;
             }
             let (encoding, argument) = self.encoding(&check.policy);
-            if key_index == self.call.encodings.len() {
+            let key_index = match request.is_record_only() {
+                true => 0,
+                false => self.key_index(&check.policy, &check.key),
+            };
+            if key_index == self.call.encodings.len() && !request.is_record_only() {
                 self.call.encodings.push(Arc::clone(&encoding));
             }
             slots.push(Slot {
@@ -146,86 +137,57 @@ impl<'a> Writer<'a> {
                 key_index,
                 cost,
                 checks: vec![index],
-                related: 0,
             });
         }
-        self.call.slots.push(slots);
+        slots
     }
 
     fn key_index(&mut self, policy: &'a Policy, key: &'a [u8]) -> usize {
         let call = &mut self.call;
         *self.key_indices.entry((policy.name(), key)).or_insert_with(|| {
-            call.keys.push(self.keyspace.name(&Part::State, policy.name(), key));
+            call.keys.push(self.keyspace.name(policy.name(), key));
             call.checked.push((policy.clone(), key.into()));
             call.keys.len() - 1
         })
     }
 
-    /// Adds the keys that belong to the checks' keys, and the keys of request ids.
-    fn add_related_keys(&mut self, requests: &'a [StoreRequest]) {
-        let mut slots = std::mem::take(&mut self.call.slots);
-        for (request, slots) in requests.iter().zip(&mut slots) {
-            for slot in slots {
-                let key = &request.checks[slot.checks[0]].key;
-                slot.related =
-                    self.add_parts(related_parts(request, &slot.policy), &slot.policy, key);
-            }
+    /// Adds the key of the record of a request id.
+    fn add_record(&mut self, request: &StoreRequest) {
+        let mut position = 0;
+        if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
+            let partition = self.keyspace.partition_of(&first.key);
+            let (name, next) = (self.keyspace.record(partition, id), self.call.keys.len());
+            let index = *self.record_indices.entry(name).or_insert_with_key(|name| {
+                self.call.keys.push(name.clone());
+                next
+            });
+            position = index + 1;
         }
-        self.call.slots = slots;
-        for request in requests {
-            let mut position = 0;
-            if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
-                let partition = self.keyspace.partition_of(&first.key);
-                let name = self.keyspace.record(partition, id);
-                position = self.related_index(vec![name]) + 1;
-            }
-            self.ids.push(position);
-        }
-    }
-
-    /// Returns the position of the first of these parts of a key, counted from 1; 0 for none.
-    fn add_parts(&mut self, parts: &[Part], policy: &Policy, key: &[u8]) -> usize {
-        if parts.is_empty() {
-            return 0;
-        }
-        let names = parts.iter().map(|part| self.keyspace.name(part, policy.name(), key)).collect();
-        self.related_index(names) + 1
-    }
-
-    /// Returns the index of the first of these keys, which are consecutive; adds them if necessary.
-    fn related_index(&mut self, names: Vec<Vec<u8>>) -> usize {
-        let keys = &mut self.call.keys;
-        let known = names.first().and_then(|name| self.related_indices.get(name)).copied();
-        if let Some(index) = known.filter(|index| keys[*index..].starts_with(&names)) {
-            return index;
-        }
-        let index = keys.len();
-        self.related_indices.extend(names.iter().cloned().zip(index..));
-        keys.extend(names);
-        index
+        self.ids.push(position);
     }
 
     fn put_request(&mut self, index: usize, request: &'a StoreRequest) {
         let role = request.request_id.as_ref().map(|id| id.role);
         let operation = match role {
             _ if request.inspects => INSPECT,
-            Some(Role::Undo { .. }) => UNDO,
+            Some(Role::Undo { .. } | Role::Forget) => UNDO,
             _ => number_of(&request.executed_operation()),
         };
         let named = if request.request_id.is_some() { NAMED } else { 0 };
         let slots = std::mem::take(&mut self.call.slots[index]);
         #[expect(clippy::expect_used, reason = "validated: a request has at most 16 checks")]
         let count = u8::try_from(slots.len()).expect("the number of slots fits u8");
+        let count = if request.is_record_only() { 0 } else { count };
         self.requests.extend([operation + named, count]);
-        for slot in &slots {
+        for slot in &slots[..usize::from(count)] {
             self.put_u16(slot.argument);
             self.put_u16(slot.key_index + 1);
-            self.put_u16(slot.related);
             put_number(&mut self.requests, slot.cost);
         }
         let out = &mut self.requests;
         match (request.executed_operation(), role) {
             (_, Some(Role::Undo { lease })) => put_id(out, lease.unwrap_or(Id::from_u128(0))),
+            (_, Some(Role::Forget)) => put_id(out, Id::from_u128(0)),
             (operation, _) => put_operation(out, operation),
         }
         if let Some(id) = &request.request_id {

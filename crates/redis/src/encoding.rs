@@ -3,13 +3,14 @@
 //! A number has 7 bytes, little-endian, and is below 2^53; ids have 16 bytes, big-endian.
 //!
 //! ```text
-//! key         head, block, a state for each limit, detached states
-//! head        167: u8, schema: u8, flags: u8 (1 block, 2 detached states), length: u16, form
+//! key         head, block, index of reservations, a state for each limit, detached states
+//! head        167: u8, schema: u8, flags: u8 (1 block, 2 detached states, 4 index), length: u16, form
 //! form        of each limit length: u8, kind: u8 (16 added if denied requests are counted), then
 //!             numbers of 7 bits a byte, low ones first: capacity, window in ms (concurrent: the
 //!             lease), and by kind: units per token, units per tick, tick (token bucket, queue);
 //!             origin in ms (fixed); tick (sliding); precision in ms, strict (sliding by)
 //! block       its end and 1, or 0 for ever: number
+//! index       the latest time, the position of the oldest entry: numbers, count: u32
 //! state       by kind two or three numbers, as in `tollgate_core::codec`; log: base: number, count:
 //!             u32, of each stamp, sum: numbers, or 2^31 + count: u32, position of the oldest, the
 //!             oldest and the newest stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each
@@ -42,6 +43,7 @@ const SCHEMA: u8 = 1;
 const LONG_LIST: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const DETACHED: u8 = 2;
+const RESERVED: u8 = 4;
 
 const INVALID_LIMIT: Malformed = Malformed("a limit is invalid");
 const IMPOSSIBLE_STATE: Malformed = Malformed("no charge can produce the state of a limit");
@@ -323,6 +325,10 @@ fn decode_body(
             end => Block::Until(Timestamp::from_micros(end - 1)),
         }),
     };
+    if flags & RESERVED != 0 {
+        // The index of reservations, which the script alone uses.
+        from.take(18)?;
+    }
     let states = version.limits().iter().map(|limit| decode_state(limit, &mut from));
     let states = states.collect::<Result<Vec<_>, _>>()?;
     let mut detached = Vec::new();

@@ -156,6 +156,11 @@ pub(crate) fn schema() -> StoreError {
     StoreError::unavailable(FailureKind::Schema, "")
 }
 
+/// The key needs another type, which it cannot get where it is.
+pub(crate) fn migrating() -> StoreError {
+    StoreError::unavailable(FailureKind::TryAgain, "the slot of the key is being migrated")
+}
+
 /// The script and this library decided differently about this.
 pub(crate) fn verification(what: &str) -> StoreError {
     StoreError::unavailable(FailureKind::VerificationFailed, what)

@@ -8,7 +8,7 @@
 //! namespace. The rule is for an ACL file, or without `user` for `ACL SETUSER`:
 //! ```text
 //! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
-//! +get +mget +set +del +exists +type +pexpireat +hget +hgetall +hset +hdel +zadd +zrem +zcard \
+//! +get +mget +set +del +exists +pexpireat +hget +hgetall +hset +hdel +zadd +zrem +zcard \
 //! +zcount +zscore +zrange +zrangebyscore +zrevrangebyscore +info +cluster|slots +asking
 //! ```
 //! - `+info` is for [`RedisStore::warnings`] only, which returns none without it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Decision, Inspection, Kind, Operation, Policy, Request};
+use tollgate_core::{Cost, Decision, Inspection, Kind, Operation, Policy, Request, Timestamp};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::encoding::{MAX_NUMBER, put_number};
@@ -31,6 +31,13 @@ pub(crate) struct RequestCheck {
     pub(crate) cost: Cost,
 }
 
+impl RequestCheck {
+    /// Returns whether another check has the same policy and key.
+    pub(crate) fn has_key_of(&self, other: &RequestCheck) -> bool {
+        self.key == other.key && self.policy.name() == other.policy.name()
+    }
+}
+
 impl StoreRequest {
     /// A request without a request id.
     pub(crate) fn new(operation: Operation, checks: Vec<RequestCheck>) -> Self {
@@ -45,9 +52,15 @@ impl StoreRequest {
     /// Returns the operation that the server executes, unless the request is a repeat.
     pub(crate) fn executed_operation(&self) -> Operation {
         match self.request_id.as_ref().map(|id| id.role) {
-            Some(Role::Claim | Role::Recall) => Operation::Peek,
+            Some(Role::Claim | Role::Recall | Role::LookUp) => Operation::Peek,
             _ => self.operation,
         }
+    }
+
+    /// Returns whether the request reads or deletes the record of its id only, and none of its keys.
+    pub(crate) fn is_record_only(&self) -> bool {
+        let role = self.request_id.as_ref().map(|id| id.role);
+        matches!(role, Some(Role::LookUp | Role::Forget))
     }
 
     /// Returns whether the request changes a key.
@@ -101,6 +114,8 @@ pub(crate) enum Response {
     Claimed(Answer, u64),
     /// Another attempt of the same request has taken over.
     Superseded,
+    /// When the part was charged whose record was deleted; `None` if there was no record.
+    Record(Option<Timestamp>),
 }
 
 pub(crate) type Outcome = Result<Response, StoreError>;
@@ -119,7 +134,9 @@ pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
     match response(delivery)? {
         Response::Decisions(answer) | Response::Claimed(answer, _) => Ok(answer),
         Response::Superseded => Err(StoreError::unavailable(FailureKind::Superseded, "")),
-        Response::Inspection(_) => Err(error::protocol("an inspection for decisions")),
+        Response::Inspection(_) | Response::Record(_) => {
+            Err(error::protocol("other data for decisions"))
+        }
     }
 }
 
@@ -172,6 +189,10 @@ impl BatchKey {
     pub(crate) const fn new(partition: u16) -> Self {
         BatchKey { partition, is_asking: false, is_alone: false }
     }
+
+    pub(crate) const fn alone(partition: u16) -> Self {
+        BatchKey { is_alone: true, ..BatchKey::new(partition) }
+    }
 }
 
 /// Sends the outcome of a request to its caller.
@@ -193,13 +214,12 @@ const COMPENSATION_TIMEOUT: Duration = Duration::from_secs(10);
 impl PendingRequest {
     pub(crate) fn new(
         request: StoreRequest,
-        partition: u16,
+        batch_key: BatchKey,
         since: Instant,
         deadline: Instant,
     ) -> (PendingRequest, oneshot::Receiver<Outcome>) {
         let (sender, receiver) = oneshot::channel();
         let responder = Responder { sender: Some(sender), since, deadline, redirections: 0 };
-        let batch_key = BatchKey::new(partition);
         (PendingRequest { request, batch_key, responder }, receiver)
     }
 

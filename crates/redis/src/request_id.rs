@@ -40,6 +40,11 @@ pub(crate) enum Role {
     Undo { lease: Option<Id> },
     /// Returns the first answer, if the request is a repeat, or else executes it without a record.
     Recall,
+    /// Returns the first answer, if the request is a repeat, and does not read its keys.
+    LookUp,
+    /// Deletes the record of a part, if no later attempt has taken it over. What the part was charged
+    /// remains.
+    Forget,
 }
 
 impl Role {
@@ -50,8 +55,9 @@ impl Role {
             Role::Claim => 1,
             Role::Part => 2,
             Role::Commit => 3,
-            Role::Undo { .. } => 4,
+            Role::Undo { .. } | Role::Forget => 4,
             Role::Recall => 5,
+            Role::LookUp => 6,
         }
     }
 }

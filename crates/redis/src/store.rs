@@ -20,7 +20,7 @@ use crate::keyspace::{Keyspace, Partitions};
 use crate::node::Node;
 use crate::options::RedisOptions;
 use crate::reply::{PendingAnswer, Reply, TimedRequest};
-use crate::request::{self, RequestCheck, StoreRequest};
+use crate::request::{self, BatchKey, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
 use crate::url::{self, Login, Servers, Target};
@@ -59,15 +59,13 @@ pub struct RedisStore(Arc<Inner>);
 
 struct Inner {
     dispatcher: Dispatcher,
-    /// The topology task, unless there is a single server.
-    topology: Option<AbortHandle>,
+    /// The tasks that end with the store.
+    tasks: Vec<AbortHandle>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(task) = &self.topology {
-            task.abort();
-        }
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -119,7 +117,8 @@ impl RedisStore {
             RequestCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let partition = self.context().keyspace.partition_of(&check.key);
         let deadline = self.default_deadline();
-        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition, deadline);
+        let batch_key = BatchKey::new(partition);
+        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), batch_key, deadline);
         request::into_inspection(receiver.await)
     }
 
@@ -182,14 +181,19 @@ impl RedisStore {
         let first = partitions.next().expect("a valid request has a check");
         let request = StoreRequest::from(&request);
         if partitions.all(|partition| partition == first) {
-            return PendingAnswer::Single(self.0.dispatcher.send(request, first, deadline));
+            let batch_key = BatchKey::new(first);
+            return PendingAnswer::Single(self.0.dispatcher.send(request, batch_key, deadline));
         }
         // A separate task: if this future is dropped midway, no partition stays charged alone.
         let (sender, receiver) = oneshot::channel();
         let dispatcher = self.0.dispatcher.clone();
         tokio::spawn(async move {
-            let cross_slot =
-                CrossSlotRequest { dispatcher: &dispatcher, request: &request, deadline };
+            let cross_slot = CrossSlotRequest {
+                dispatcher: &dispatcher,
+                request: &request,
+                deadline,
+                is_apart: false,
+            };
             let answer = cross_slot.decide(|| !sender.is_closed()).await;
             if let Err(Ok(late)) = sender.send(answer) {
                 dispatcher.reconcile(&request, &late);
@@ -218,6 +222,7 @@ impl Inner {
             password_file: options.sentinel_password_file.clone(),
         };
         let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
+        let (apart, requests_apart) = mpsc::unbounded_channel();
         let context = Arc::new(StoreContext {
             server_kind,
             keyspace: Keyspace::new(&options.namespace, partitions),
@@ -226,6 +231,7 @@ impl Inner {
             counters: Counters::default(),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
+            apart,
             options,
         });
         let routes = Arc::new(Routes::new(Arc::clone(&context)));
@@ -244,7 +250,9 @@ impl Inner {
             let task = Topology::new(&context, &routes, discovery, (sender, events));
             tokio::spawn(task.run()).abort_handle()
         });
-        Inner { dispatcher: Dispatcher { context, routes }, topology }
+        let dispatcher = Dispatcher { context, routes };
+        let apart = tokio::spawn(dispatcher.clone().run(requests_apart)).abort_handle();
+        Inner { dispatcher, tasks: topology.into_iter().chain([apart]).collect() }
     }
 }
 

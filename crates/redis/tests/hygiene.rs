@@ -208,6 +208,35 @@ async fn a_long_log_has_no_blocks_of_expired_entries() {
 }
 
 #[tokio::test]
+async fn reservations_whose_time_has_come_are_deleted() {
+    let server = Server::start();
+    let clock = ManualClock::default();
+    let options = |options| RedisOptions { clock: Some(clock.clone()), ..options };
+    let store = open_with(&server.url(), options);
+    let value = policy("10/s queue 200");
+    let name = format!("tollgate:={value}:k");
+    let reserve_at = async |number: u32, ms: u64| {
+        clock.set(Timestamp::from_micros(1_700_000_000_000_000 + ms * 1_000));
+        let id = Id::from_u128(number.into());
+        let operation = Operation::Reserve { id, max_wait: Micros::from_secs(60) };
+        assert!(execute(&store, operation, &value, b"k", 1).await.unwrap().allowed);
+    };
+    for number in 0..100 {
+        reserve_at(number, 0).await;
+    }
+    assert!(server.command(&["HLEN", &name]).integer() >= 100);
+    for number in 100..1_000 {
+        reserve_at(number, u64::from(number - 99) * 100).await;
+        // A hundred, in an index of at most five blocks, and the state.
+        assert!(server.command(&["HLEN", &name]).integer() <= 106, "{number}");
+    }
+    clock.set(Timestamp::from_micros(1_700_000_000_000_000 + 200_000_000));
+    assert!(charge(&store, &value, b"k", 1).await);
+    assert_eq!(server.command(&["TYPE", &name]).text(), "string");
+    assert_eq!(server.keys_without_ttl(""), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_charge_restores_a_removed_expiry() {
     let (server, store) = start();
     for limits in EVERY_KIND {

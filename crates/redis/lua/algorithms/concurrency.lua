@@ -135,6 +135,16 @@ function algorithms.concurrency()
     return lease_set().create(place, state.at, leases)
   end
 
+  -- Returns the leases as a row.
+  function concurrency.shorten(limit, state)
+    if not state.epoch then return state end
+    local row = {at = state.at, total = 0, count = 0, data = ''}
+    for _, held in ipairs(lease_set().first_leases(state, state.at, MAX_LEASES)) do
+      row = with(row, row.at, held[1], held[2], held[3])
+    end
+    return row.count > 0 and row or nil
+  end
+
   function concurrency.max_penalty()
     return 0
   end

@@ -280,7 +280,7 @@ function algorithms.lease_set()
     return changed(state, state.at, usage.used - cost, last)
   end
 
-  lease_set.clear = clear
+  lease_set.clear, lease_set.first_leases = clear, first_leases
 
   -- Returns when a cost fits, which is now or when enough leases have expired.
   local function fits_at(limit, state, usage, cost)

@@ -9,16 +9,18 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tollgate_core::{Decision, Operation};
 use tollgate_store::{FailureKind, StoreError};
 
+use super::apart::is_try_again;
 use super::parts::Part;
 use super::{
     CrossSlotRequest, Decisions, Dispatcher, all_allow, deadline_passed, into_decisions,
     is_allowed, lease_of, not_charged, receive_all, without_charged,
 };
-use crate::request::{self, Response, StoreRequest};
+use crate::request::{self, BatchKey, Response, StoreRequest};
 use crate::request_id::{RecordScope, Role};
 
 /// The delays between repetitions of a part whose outcome is unknown.
@@ -68,7 +70,13 @@ impl CrossSlotRequest<'_> {
             Err(error) => error.is_outcome_unknown(),
         };
         if !is_charged {
-            self.undo(others, &charged, attempt);
+            let mut undone = self.undo(others, &charged, attempt);
+            if decided.as_ref().is_err_and(is_try_again) {
+                // The request is decided without its id, and must not find its own charges.
+                undone.join_all().await;
+            } else {
+                undone.detach_all();
+            }
         }
         decided.map(|decided| if is_charged { decided } else { without_charged(decided, peeked) })
     }
@@ -126,7 +134,8 @@ impl CrossSlotRequest<'_> {
     }
 
     /// Takes back the parts of an attempt, in the background.
-    fn undo(&self, parts: &[Part], charged: &[Decisions], attempt: u64) {
+    fn undo(&self, parts: &[Part], charged: &[Decisions], attempt: u64) -> JoinSet<()> {
+        let mut undone = JoinSet::new();
         let role = Role::Undo { lease: lease_of(self.request.operation) };
         for (part, charged) in parts.iter().zip(charged) {
             if matches!(charged, Ok(decisions) if !is_allowed(decisions)) {
@@ -138,8 +147,12 @@ impl CrossSlotRequest<'_> {
             };
             let unknown = u64::from(charged.as_ref().is_err_and(StoreError::is_outcome_unknown));
             let (dispatcher, partition) = (self.dispatcher.clone(), part.partition);
-            tokio::spawn(async move { dispatcher.repeat(&undo, partition, unknown).await });
+            undone.spawn(async move {
+                // Without an answer before the id expires, the charge remains until it recovers.
+                let _ = dispatcher.repeat(&undo, partition, unknown).await;
+            });
         }
+        undone
     }
 }
 
@@ -158,8 +171,9 @@ impl Dispatcher {
         let mut delay = MIN_DELAY;
         while Instant::now() < until {
             let deadline = Instant::now() + 2 * options.call_timeout;
-            match into_decisions(self.send(request.clone(), partition, deadline).await) {
-                Err(error @ StoreError::Unavailable(_)) if !is_superseded(&error) => {
+            let sent = self.send(request.clone(), BatchKey::new(partition), deadline);
+            match into_decisions(sent.await) {
+                Err(error @ StoreError::Unavailable(_)) if !is_definite(&error) => {
                     unknown += u64::from(error.is_outcome_unknown());
                 }
                 decisions => {
@@ -181,6 +195,7 @@ fn into_claim(response: Result<Response, StoreError>) -> Result<Claim, StoreErro
     }
 }
 
-fn is_superseded(error: &StoreError) -> bool {
-    error.failure() == Some(FailureKind::Superseded)
+/// Returns whether the error says that the part is not executed, however often it is sent.
+fn is_definite(error: &StoreError) -> bool {
+    error.failure() == Some(FailureKind::Superseded) || is_try_again(error)
 }

@@ -13,6 +13,7 @@
 //!   request was admitted, so that a repeat does not charge them again. If all checks are shadows, the
 //!   first partition represents the request.
 
+mod apart;
 mod attempt;
 mod parts;
 
@@ -25,9 +26,10 @@ use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{compensation, lease_of, reconcile};
 use crate::context::StoreContext;
-use crate::request::{self, Delivery, Outcome, PendingRequest, StoreRequest};
+use crate::request::{self, BatchKey, Delivery, Outcome, PendingRequest, StoreRequest};
 use crate::request_id::{RecordScope, RequestId, Role};
 use crate::topology::Routes;
+use apart::is_try_again;
 use parts::{Part, Parts};
 
 /// A request with keys in several partitions.
@@ -35,6 +37,8 @@ pub(crate) struct CrossSlotRequest<'a> {
     pub(crate) dispatcher: &'a Dispatcher,
     pub(crate) request: &'a StoreRequest,
     pub(crate) deadline: Instant,
+    /// Whether each key is a part, because the slot of its partition is being migrated.
+    pub(crate) is_apart: bool,
 }
 
 /// The decisions of a part.
@@ -52,10 +56,10 @@ impl Dispatcher {
     pub(crate) fn send(
         &self,
         request: StoreRequest,
-        partition: u16,
+        batch_key: BatchKey,
         deadline: Instant,
     ) -> oneshot::Receiver<Outcome> {
-        let (pending, receiver) = PendingRequest::new(request, partition, Instant::now(), deadline);
+        let (pending, receiver) = PendingRequest::new(request, batch_key, Instant::now(), deadline);
         self.routes.submit(pending);
         receiver
     }
@@ -78,7 +82,7 @@ impl CrossSlotRequest<'_> {
     /// Decides the request; `is_wanted` returns whether the caller still waits for the answer.
     pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
         let request = self.request;
-        let parts = Parts::new(request, &self.dispatcher.context.keyspace);
+        let parts = Parts::new(request, &self.dispatcher.context.keyspace, self.is_apart);
         let has_id = request.request_id.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {
@@ -86,7 +90,13 @@ impl CrossSlotRequest<'_> {
             [part] => vec![into_decisions(
                 self.send_with_id(part, Role::Whole, RecordScope::Request, 0).await,
             )?],
-            several if has_id => self.attempt(several, is_wanted).await?,
+            several if has_id => match self.attempt(several, &is_wanted).await {
+                // Nothing of the attempt is charged.
+                Err(error) if is_try_again(&error) => {
+                    self.peek_then_charge(several, is_wanted).await?
+                }
+                decided => decided?,
+            },
             several => self.peek_then_charge(several, is_wanted).await?,
         };
         let is_admitted = all_allow(&enforced);
@@ -103,7 +113,8 @@ impl CrossSlotRequest<'_> {
     }
 
     fn send(&self, request: StoreRequest, partition: u16) -> oneshot::Receiver<Outcome> {
-        self.dispatcher.send(request, partition, self.deadline)
+        let batch_key = BatchKey { is_alone: self.is_apart, ..BatchKey::new(partition) };
+        self.dispatcher.send(request, batch_key, self.deadline)
     }
 
     /// Sends a part under the request id of the whole request, if it has one.

@@ -1,4 +1,4 @@
-//! The parts of a request by partition.
+//! The parts of a request by partition or by key.
 
 use tollgate_core::Decision;
 use tollgate_store::Answer;
@@ -6,7 +6,7 @@ use tollgate_store::Answer;
 use crate::keyspace::Keyspace;
 use crate::request::{RequestCheck, StoreRequest, in_order};
 
-/// The checks of a request in one partition.
+/// The checks of a request in one partition, or on one key.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) partition: u16,
@@ -15,7 +15,7 @@ pub(super) struct Part {
     indices: Vec<usize>,
 }
 
-/// The parts of a request by partition, in the order of their first check.
+/// The parts of a request, in the order of their first check.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
     /// The checks that decide; if all checks are shadows, the first part of them.
@@ -27,13 +27,18 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn new(request: &StoreRequest, keyspace: &Keyspace) -> Self {
+    /// Divides a request by partition, or by key if `by_key`.
+    pub(super) fn new(request: &StoreRequest, keyspace: &Keyspace, by_key: bool) -> Self {
         let mut parts = Parts { checks: request.checks.len(), ..Parts::default() };
         for (index, check) in request.checks.iter().enumerate() {
             let partition = keyspace.partition_of(&check.key);
             let is_shadow = check.policy.is_shadow();
             let list = if is_shadow { &mut parts.shadows } else { &mut parts.enforced };
-            let known = list.iter().position(|part| part.partition == partition);
+            let shares_call = |part: &Part| match by_key {
+                true => part.checks[0].has_key_of(check),
+                false => part.partition == partition,
+            };
+            let known = list.iter().position(shares_call);
             let position = known.unwrap_or_else(|| {
                 list.push(Part { partition, checks: Vec::new(), indices: Vec::new() });
                 list.len() - 1

@@ -1,10 +1,10 @@
 //! The names of keys in the store.
 //!
-//! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. Data that belongs
-//! to a key has `#` and a letter after the policy's name; no policy name contains `#`. A request id
-//! has `#i` in place of the policy; the records of its parts have `#p`, or `#s` for shadow checks, and
-//! the request's fingerprint. The user's text is last, so it cannot be mistaken for another part or select a slot.
-//! A text of more than 256 bytes is replaced by its SHA-256 in hexadecimal, marked `h`.
+//! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. A request id has
+//! `#i` in place of the policy; no policy name contains `#`. The records of its parts have `#p`, or `#s`
+//! for shadow checks, and the request's fingerprint. The user's text is last, so it cannot be mistaken
+//! for another part or select a slot. A text of more than 256 bytes is replaced by its SHA-256 in
+//! hexadecimal, marked `#h`.
 
 mod hash;
 
@@ -31,14 +31,6 @@ pub(crate) struct Partitions {
     tags: Box<[Box<str>]>,
 }
 
-/// What is stored under a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    State,
-    ReservationsById,
-    ReservationsByTime,
-}
-
 impl Keyspace {
     pub(crate) fn new(namespace: &str, partitions: Option<Partitions>) -> Self {
         Keyspace { namespace: namespace.into(), partitions }
@@ -54,16 +46,11 @@ impl Keyspace {
         self.partitions.as_ref().map_or(0, |partitions| slot(partitions.tag(partition).as_bytes()))
     }
 
-    /// Returns the name of a part of a key's data.
-    pub(crate) fn name(&self, part: &Part, policy: &str, key: &[u8]) -> Vec<u8> {
-        let suffix = match part {
-            Part::State => "",
-            Part::ReservationsById => "r",
-            Part::ReservationsByTime => "t",
-        };
+    /// Returns the name of a key.
+    pub(crate) fn name(&self, policy: &str, key: &[u8]) -> Vec<u8> {
         let mut name = self.prefix(self.partition_of(key));
         name.extend_from_slice(policy.as_bytes());
-        put_text(&mut name, suffix, key);
+        put_text(&mut name, "", key);
         name
     }
 
@@ -265,11 +252,9 @@ mod tests {
             let mut all = HashSet::new();
             for text in &texts {
                 for policy in ["api", "a", "=10/s"] {
-                    for part in [Part::State, Part::ReservationsById, Part::ReservationsByTime] {
-                        let name = keyspace.name(&part, policy, text);
-                        assert!(name.len() < 400, "the name is too long");
-                        assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
-                    }
+                    let name = keyspace.name(policy, text);
+                    assert!(name.len() < 400, "the name is too long");
+                    assert!(all.insert(name), "duplicate name for {}", text.escape_ascii());
                 }
                 for id in request_ids(text) {
                     assert!(all.insert(keyspace.record(0, &id)));
@@ -282,7 +267,7 @@ mod tests {
     fn braces_in_keys_do_not_select_a_slot() {
         let keyspace = Keyspace::new("n", Some(Partitions::new("n", 8)));
         for key in [&b"{x}"[..], b"}{", b"a{b}c"] {
-            let name = keyspace.name(&Part::State, "api", key);
+            let name = keyspace.name("api", key);
             let (from, to) = (
                 name.iter().position(|byte| *byte == b'{'),
                 name.iter().position(|byte| *byte == b'}'),
@@ -305,9 +290,7 @@ mod tests {
         for own in namespaces {
             for keyspace in keyspaces(own) {
                 for text in texts {
-                    let parts = [Part::State, Part::ReservationsById, Part::ReservationsByTime];
-                    let mut all: Vec<_> =
-                        parts.iter().map(|part| keyspace.name(part, "=10/s", text)).collect();
+                    let mut all = vec![keyspace.name("=10/s", text)];
                     all.extend(request_ids(text).iter().map(|id| keyspace.record(0, id)));
                     for name in all {
                         for other in namespaces {

@@ -250,6 +250,15 @@ impl Pool {
         }
     }
 
+    /// Has requests decided whose keys are on two nodes.
+    pub(super) fn decide_apart(&self, requests: Vec<PendingRequest>) {
+        for pending in requests {
+            if let Err(error) = self.context.apart.send(pending) {
+                self.fail(vec![error.0], &store_closed().into());
+            }
+        }
+    }
+
     /// Sends an event to the topology task. Returns it if there is none: for a single server, or
     /// while the store is being dropped.
     pub(super) fn notify(&self, event: TopologyEvent) -> Result<(), TopologyEvent> {

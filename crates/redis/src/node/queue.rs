@@ -63,16 +63,23 @@ impl RequestQueue {
                 break;
             }
             let Some(turn) = self.turns.pop_front() else { break };
-            let call = self.take_call(turn, max - count, (now, answered_at), &mut taken);
-            count += call.len();
-            if !call.is_empty() {
+            loop {
+                let call = self.take_call(turn, max - count, (now, answered_at), &mut taken);
+                if call.is_empty() {
+                    break;
+                }
+                count += call.len();
                 taken.calls.push(call);
+                if !turn.is_alone || count == max {
+                    break;
+                }
             }
+            self.end_turn(turn);
         }
         taken
     }
 
-    /// Takes the requests of a call from a list, and puts the list back into the order of turns.
+    /// Takes the requests of a call from a list.
     ///
     /// Under overload, the newest requests are served first: with a queue that is longer than the
     /// deadlines, the oldest ones would be answered just too late, and so all.
@@ -116,12 +123,16 @@ impl RequestQueue {
             call.reverse();
         }
         self.len -= before - list.len();
-        if !list.is_empty() {
+        call
+    }
+
+    /// Puts a list that has requests left back into the order of turns.
+    fn end_turn(&mut self, turn: BatchKey) {
+        if self.by_key.get(&turn).is_some_and(|list| !list.is_empty()) {
             self.turns.push_back(turn);
         } else if self.by_key.len() > MAX_EMPTY {
             self.by_key.remove(&turn);
         }
-        call
     }
 
     /// Takes the requests whose deadline is near: they fail early enough that their callers learn that
@@ -184,15 +195,18 @@ mod tests {
             Fixture { start: Instant::now(), queue, count: 0, receivers }
         }
 
-        /// Adds a request that is made at a time and has 10 ms. Its number is its cost.
         fn push(&mut self, partition: u16, limits: &str, checks: usize, at: Duration) {
+            self.push_with(BatchKey::new(partition), limits, checks, at);
+        }
+
+        /// Adds a request that is made at a time and has 10 ms. Its number is its cost.
+        fn push_with(&mut self, key: BatchKey, limits: &str, checks: usize, at: Duration) {
             self.count += 1;
             let cost = Cost::new(self.count).unwrap();
             let check = RequestCheck { policy: limits.parse().unwrap(), key: Box::new([1]), cost };
             let request = StoreRequest::new(Operation::Peek, vec![check; checks]);
             let since = self.start + at;
-            let (pending, receiver) =
-                PendingRequest::new(request, partition, since, since + 10 * MS);
+            let (pending, receiver) = PendingRequest::new(request, key, since, since + 10 * MS);
             self.receivers.push(receiver);
             self.queue.push(pending);
         }
@@ -216,6 +230,18 @@ mod tests {
         assert_eq!(fixture.take(4, MS), [vec![1, 3, 4], vec![2]]);
         assert_eq!(fixture.take(4, MS), [vec![6], vec![5]]);
         assert!(fixture.queue.is_empty() && fixture.take(4, MS).is_empty());
+    }
+
+    #[test]
+    fn requests_that_need_a_call_of_their_own_share_a_packet() {
+        let mut fixture = Fixture::new();
+        for _ in 0..4 {
+            fixture.push_with(BatchKey::alone(1), "1/s", 1, Duration::ZERO);
+        }
+        fixture.push(1, "1/s", 1, Duration::ZERO);
+        assert_eq!(fixture.take(3, MS), [vec![1], vec![2], vec![3]]);
+        assert_eq!(fixture.take(3, MS), [vec![5], vec![4]]);
+        assert!(fixture.queue.is_empty());
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Task {
         let failure = error::from_server(error);
         let is_single = self.pool.context.topology.is_none();
         let plain = BatchKey::new(batch.key.partition);
-        let alone = BatchKey { is_alone: true, ..plain };
+        let alone = BatchKey::alone(batch.key.partition);
         let key = match error.code() {
             _ if is_single && ends_connection(failure.kind) => plain,
             _ if is_single => return batch.fail(&failure.into(), &self.pool),
@@ -266,7 +266,7 @@ impl Task {
             "MOVED" | "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" => plain,
             _ => return batch.fail(&failure.into(), &self.pool),
         };
-        let was_alone = batch.key.is_alone;
+        let is_single_request = batch.len() == 1;
         let (requests, redirected_too_often) = batch.into_pending(key);
         self.pool.fail(redirected_too_often, &failure.clone().into());
         let requests = self.fail_expired(requests, &failure);
@@ -278,12 +278,15 @@ impl Task {
             return requests.into_iter().for_each(|pending| self.pool.submit(pending));
         }
         self.pool.context.counters.lock().redirections += 1;
+        if error.code() == "TRYAGAIN" && is_single_request {
+            return self.pool.decide_apart(requests);
+        }
         let to = error.details().and_then(|details| redirection(details, &self.pool.address));
         let event = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
             ("ASK", Some((_, to))) => TopologyEvent::Ask { to, requests },
             ("READONLY", _) => TopologyEvent::NotPrimary(requests),
-            ("TRYAGAIN", _) if !was_alone => TopologyEvent::Route(requests),
+            ("TRYAGAIN", _) => TopologyEvent::Route(requests),
             _ => TopologyEvent::RetryLater(requests),
         };
         if let Err(event) = self.pool.notify(event) {

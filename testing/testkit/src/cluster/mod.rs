@@ -23,22 +23,25 @@ impl Cluster {
     /// seconds, two of which are Redis's delay before a node serves.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
-        let node = || {
-            Server::with(|config| {
-                config
-                    .cluster()
-                    // How long a node may be silent before it counts as failed. Shorter values
-                    // cause false failovers on a busy machine.
-                    .line("cluster-node-timeout 1000")
-                    // Replicas do not migrate, and can be promoted however old their data is.
-                    .line("cluster-migration-barrier 100")
-                    .line("cluster-replica-validity-factor 0")
-            })
-        };
-        let nodes = (0..primaries * (1 + replicas_per)).map(|_| node()).collect();
+        let nodes = (0..primaries * (1 + replicas_per)).map(|_| start_node()).collect();
         let cluster = Self { nodes };
         cluster.join(primaries);
         cluster
+    }
+
+    /// Starts another primary, which owns no slot until one is moved to it; returns its index. Until
+    /// then the cluster does not [`settle`](Self::settle).
+    #[track_caller]
+    pub fn add_primary(&mut self) -> usize {
+        let node = start_node();
+        let epoch = i32::try_from(self.nodes.len() + 1).expect("a few nodes");
+        execute(&node, &["CLUSTER", "SET-CONFIG-EPOCH", &epoch.to_string()]);
+        self.nodes.push(node);
+        self.meet();
+        let node = self.node(self.nodes.len() - 1);
+        wait::until(|| reports(node, &["CLUSTER", "INFO"], "cluster_state:ok").then_some(()))
+            .unwrap_or_else(|| panic!("the node does not learn the slots: {:#?}", view(node)));
+        self.nodes.len() - 1
     }
 
     /// All nodes, including killed ones.
@@ -223,6 +226,20 @@ impl Cluster {
                     && !reports(node, &["INFO", "replication"], "master_link_status:down")
             })
     }
+}
+
+#[track_caller]
+fn start_node() -> Server {
+    Server::with(|config| {
+        config
+            .cluster()
+            // How long a node may be silent before it counts as failed. Shorter values cause false
+            // failovers on a busy machine.
+            .line("cluster-node-timeout 1000")
+            // Replicas do not migrate, and can be promoted however old their data is.
+            .line("cluster-migration-barrier 100")
+            .line("cluster-replica-validity-factor 0")
+    })
 }
 
 /// Whether the reply contains the line.

@@ -51,26 +51,37 @@ impl SlotMove<'_> {
     /// The keys that are still at the source.
     #[track_caller]
     pub fn keys_left(&self) -> Vec<String> {
-        self.keys().iter().map(Reply::text).collect()
+        self.keys(100).iter().map(Reply::text).collect()
     }
 
     /// Moves these keys to the target.
     #[track_caller]
     pub fn migrate(&self, keys: &[impl AsRef<[u8]>]) {
+        assert_eq!(self.try_migrate(keys), Reply::ok(), "no such key at the source");
+    }
+
+    /// Moves these keys to the target; the reply is `NOKEY` if the source has none of them.
+    #[track_caller]
+    fn try_migrate(&self, keys: &[impl AsRef<[u8]>]) -> Reply {
         let port = self.target().port().to_string();
         let mut args: Vec<&[u8]> =
             [b"MIGRATE".as_slice(), b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"]
                 .into();
         args.extend(keys.iter().map(AsRef::as_ref));
-        let reply = self.source().command(&args).expect_no_error("MIGRATE");
-        assert_eq!(reply, Reply::ok(), "no such key at the source");
+        self.source().command(&args).expect_no_error("MIGRATE")
     }
 
     /// Moves all keys to the target.
     #[track_caller]
     pub fn migrate_all(&self) {
+        self.migrate_in_batches(100);
+    }
+
+    /// Moves all keys to the target, `size` at a time: `redis-cli --cluster reshard` moves ten.
+    #[track_caller]
+    pub fn migrate_in_batches(&self, size: usize) {
         loop {
-            let keys = self.keys();
+            let keys = self.keys(size);
             if keys.is_empty() {
                 return;
             }
@@ -81,7 +92,8 @@ impl SlotMove<'_> {
                     _ => panic!("not a key: {key:?}"),
                 })
                 .collect();
-            self.migrate(&keys);
+            // They may have expired meanwhile.
+            self.try_migrate(&keys);
         }
     }
 
@@ -102,9 +114,9 @@ impl SlotMove<'_> {
     }
 
     #[track_caller]
-    fn keys(&self) -> Vec<Reply> {
-        let slot = self.slot.to_string();
-        self.source().command(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]).array().to_vec()
+    fn keys(&self, max: usize) -> Vec<Reply> {
+        let (slot, max) = (self.slot.to_string(), max.to_string());
+        self.source().command(&["CLUSTER", "GETKEYSINSLOT", &slot, &max]).array().to_vec()
     }
 }
 
