@@ -10,6 +10,7 @@ use crate::connection::Dialer;
 use crate::encoding::PolicyEncodings;
 use crate::handshake::ServerKind;
 use crate::keyspace::Keyspace;
+use crate::node::NodeList;
 use crate::options::RedisOptions;
 use crate::request::PendingRequest;
 use crate::stats::Counters;
@@ -23,6 +24,7 @@ pub(crate) struct StoreContext {
     pub(crate) dialer: Dialer,
     pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,
+    pub(crate) nodes: NodeList,
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,

@@ -51,6 +51,7 @@ pub use error::OpenError;
 pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};
+pub use node::{NodeStats, ScriptTime};
 pub use options::{Pem, RedisOptions};
 pub use reply::{LateReply, Reply, TimedRequest};
 pub use stats::RedisStats;

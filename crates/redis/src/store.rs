@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -17,14 +18,14 @@ use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
 use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
-use crate::node::Node;
+use crate::node::{Node, NodeList, NodeStats};
 use crate::options::RedisOptions;
 use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
 use crate::url::{self, Login, Servers, Target};
-use crate::warnings::{self, Warning};
+use crate::warnings::{ServerInfo, Warning};
 
 /// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
 ///
@@ -123,22 +124,29 @@ impl RedisStore {
         request::into_inspection(receiver.await)
     }
 
-    /// Checks the configuration of the servers. Servers that are unreachable or reject the command are
-    /// skipped.
+    /// Checks the configuration of the servers, and reads how long their scripts took. Servers that are
+    /// unreachable or reject the command are skipped. A failover can bring a server with another
+    /// configuration, so check again when [`nodes`](Self::nodes) changes.
     pub async fn warnings(&self) -> Vec<Warning> {
-        let mut found = Vec::new();
-        for node in self.routes().nodes() {
-            if let Ok(connection) = self.context().dialer.dial(node.address(), || ()).await {
-                found.extend(warnings::check(&connection, &node.address().to_string()).await);
-            }
-        }
-        found
+        let checks = self.routes().nodes().into_iter().map(async |node| {
+            let info = ServerInfo::read(&node.commands()?).await?;
+            node.set_script_time(info.script_time());
+            Some(info.warnings(&node.address().to_string()))
+        });
+        join_all(checks).await.into_iter().flatten().flatten().collect()
     }
 
     /// Returns the counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> RedisStats {
         self.context().counters.lock().clone()
+    }
+
+    /// Returns the state and the counters of each server, by address. A server that left the cluster or
+    /// is no longer the primary is not among them.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeStats> {
+        self.context().nodes.stats()
     }
 
     pub(crate) fn context(&self) -> &Arc<StoreContext> {
@@ -224,6 +232,7 @@ impl Inner {
             encodings: PolicyEncodings::default(),
             dialer: Dialer::new(&options, &login, database, is_tls),
             counters: Counters::default(),
+            nodes: NodeList::default(),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
             options,
