@@ -1,5 +1,7 @@
 //! What all parts of a store share.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -7,6 +9,7 @@ use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind};
 
 use crate::connection::Dialer;
+use crate::credentials::Credentials;
 use crate::encoding::PolicyEncodings;
 use crate::handshake::ServerKind;
 use crate::keyspace::Keyspace;
@@ -22,6 +25,7 @@ pub(crate) struct StoreContext {
     pub(crate) keyspace: Keyspace,
     pub(crate) encodings: PolicyEncodings,
     pub(crate) dialer: Dialer,
+    pub(crate) credentials: Arc<Credentials>,
     pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,
     pub(crate) nodes: NodeList,

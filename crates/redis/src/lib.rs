@@ -25,6 +25,7 @@
 mod compensation;
 mod connection;
 mod context;
+mod credentials;
 mod cross_slot;
 mod decode;
 mod encode;

@@ -46,14 +46,17 @@ pub struct RedisOptions {
     pub username: Option<String>,
     /// The password, in place of the URL's.
     pub password: Option<String>,
-    /// A file with the password, in place of the URL's. It is read again for each connection, so it
-    /// can be replaced while the store is open. Trailing line breaks are ignored.
+    /// A file with the password, in place of the URL's. It is read each second, and a new password is
+    /// used on the open connections, too, one after the other. If a server rejects it, connections
+    /// keep their login; see [`RedisStore::password_failure`](crate::RedisStore::password_failure).
+    /// Trailing line breaks are ignored.
     pub password_file: Option<PathBuf>,
     /// The user name for the sentinels.
     pub sentinel_username: Option<String>,
     /// The password for the sentinels.
     pub sentinel_password: Option<String>,
-    /// A file with the password for the sentinels, in place of `sentinel_password`.
+    /// A file with the password for the sentinels, in place of `sentinel_password`. It can be replaced,
+    /// too.
     pub sentinel_password_file: Option<PathBuf>,
     /// The name that the certificates of servers and sentinels must have, in place of their host.
     pub tls_server_name: Option<String>,

@@ -44,6 +44,10 @@ pub struct RedisStats {
     pub abandoned: u64,
     /// Attempts to connect.
     pub dials: u64,
+    /// Passwords that were replaced on all connections, because their file had changed.
+    pub replaced_passwords: u64,
+    /// Attempts to replace a password that a server rejected. The connections keep their login.
+    pub rejected_passwords: u64,
     /// Charges that were taken back, because the answer came after the deadline and the caller had
     /// denied the request.
     pub reconciled: u64,

@@ -9,10 +9,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
-use tollgate_store::{Answer, FailureKind, Key, Store, StoreError};
+use tollgate_store::{Answer, Failure, FailureKind, Key, Store, StoreError};
 
 use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
+use crate::credentials::{Credentials, start_rotation};
 use crate::cross_slot::{CrossSlotRequest, Dispatcher};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
@@ -60,15 +61,15 @@ pub struct RedisStore(Arc<Inner>);
 
 struct Inner {
     dispatcher: Dispatcher,
-    /// The topology task, unless there is a single server.
-    topology: Option<AbortHandle>,
+    /// The topology task, unless there is a single server, and the tasks that replace passwords.
+    tasks: Vec<AbortHandle>,
+    /// The credentials for sentinels.
+    sentinel_credentials: Arc<Credentials>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(task) = &self.topology {
-            task.abort();
-        }
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -142,6 +143,15 @@ impl RedisStore {
         self.context().counters.lock().clone()
     }
 
+    /// Returns why the password in the file of
+    /// [`password_file`](RedisOptions::password_file) or of
+    /// [`sentinel_password_file`](RedisOptions::sentinel_password_file) is not in use: the file cannot
+    /// be read, or a server rejects the password. Open connections keep their login meanwhile.
+    #[must_use]
+    pub fn password_failure(&self) -> Option<Failure> {
+        self.context().credentials.failure().or_else(|| self.0.sentinel_credentials.failure())
+    }
+
     /// Returns the state and the counters of each server, by address. A server that left the cluster or
     /// is no longer the primary is not among them.
     #[must_use]
@@ -210,27 +220,28 @@ impl RedisStore {
 impl Inner {
     fn open(target: Target, options: RedisOptions) -> Self {
         let Target { servers, is_tls, login, database } = target;
-        let login = Login {
+        let credentials = Arc::new(Credentials::new(Login {
             username: options.username.clone().or(login.username),
             password: options.password.clone().or(login.password),
             password_file: options.password_file.clone(),
-        };
+        }));
         let partitions = matches!(servers, Servers::Cluster(_))
             .then(|| Partitions::new(&options.namespace, options.groups));
         let server_kind =
             if partitions.is_some() { ServerKind::ClusterNode } else { ServerKind::Single };
         let (sender, events) = mpsc::unbounded_channel();
-        let sentinel_login = Login {
+        let sentinel_credentials = Arc::new(Credentials::new(Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
             password_file: options.sentinel_password_file.clone(),
-        };
-        let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
+        }));
+        let sentinel_dialer = Dialer::new(&options, &sentinel_credentials, 0, is_tls);
         let context = Arc::new(StoreContext {
             server_kind,
             keyspace: Keyspace::new(&options.namespace, partitions),
             encodings: PolicyEncodings::default(),
-            dialer: Dialer::new(&options, &login, database, is_tls),
+            dialer: Dialer::new(&options, &credentials, database, is_tls),
+            credentials,
             counters: Counters::default(),
             nodes: NodeList::default(),
             status: watch::Sender::new(Status::Connecting),
@@ -238,6 +249,10 @@ impl Inner {
             options,
         });
         let routes = Arc::new(Routes::new(Arc::clone(&context)));
+        let nodes = Arc::clone(&context);
+        let connections = move || nodes.nodes.connections();
+        let rotation = start_rotation(&context.credentials, &context, connections);
+        let mut tasks: Vec<AbortHandle> = rotation.into_iter().collect();
         let discovery = match servers {
             Servers::One(address) => {
                 routes.set([Some(Arc::new(Node::start(&address, &context)))]);
@@ -245,15 +260,18 @@ impl Inner {
             }
             Servers::Cluster(seeds) => Some(Discovery::Cluster(seeds)),
             Servers::Sentinels { sentinels, master } => {
-                let sentinels = Sentinels::new(sentinel_dialer, sentinels, master);
-                Some(Discovery::Sentinels(Arc::new(sentinels)))
+                let sentinels = Arc::new(Sentinels::new(sentinel_dialer, sentinels, master));
+                let connected = Arc::clone(&sentinels);
+                let connections = move || connected.connection().into_iter().collect();
+                tasks.extend(start_rotation(&sentinel_credentials, &context, connections));
+                Some(Discovery::Sentinels(sentinels))
             }
         };
-        let topology = discovery.map(|discovery| {
+        tasks.extend(discovery.map(|discovery| {
             let task = Topology::new(&context, &routes, discovery, (sender, events));
             tokio::spawn(task.run()).abort_handle()
-        });
-        Inner { dispatcher: Dispatcher { context, routes }, topology }
+        }));
+        Inner { dispatcher: Dispatcher { context, routes }, tasks, sentinel_credentials }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate::{NodeStats, RedisStore, Warning};
+use tollgate::{Failure, NodeStats, RedisStore, Warning};
 
 use crate::services::Services;
 use nodes::NodeWatch;
@@ -29,7 +29,7 @@ pub(crate) fn start(services: &Arc<Services>) -> JoinSet<()> {
 async fn watch(services: Arc<Services>, store: RedisStore) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watched = Watched::default();
+    let (mut watched, mut password) = (Watched::default(), PasswordWatch::default());
     let (mut nodes, mut warnings) = (NodeWatch::default(), WarningWatch::default());
     loop {
         ticks.tick().await;
@@ -51,6 +51,7 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
             }
             None => {}
         }
+        password.log_changes(&store);
         let current = store.nodes();
         nodes.update(&current).iter().for_each(nodes::Event::log);
         if warnings.is_due(&current) {
@@ -58,6 +59,26 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
                 tracing::warn!("{warning}");
             }
         }
+    }
+}
+
+/// The replacement of passwords at the last probe.
+#[derive(Debug, Default)]
+struct PasswordWatch {
+    replaced: u64,
+    failure: Option<Failure>,
+}
+
+impl PasswordWatch {
+    fn log_changes(&mut self, store: &RedisStore) {
+        let (replaced, failure) = (store.stats().replaced_passwords, store.password_failure());
+        if replaced > self.replaced {
+            tracing::info!("store password replaced");
+        }
+        if let Some(failure) = failure.as_ref().filter(|_| self.failure != failure) {
+            tracing::warn!("keeping the previous store password: {failure}");
+        }
+        *self = PasswordWatch { replaced, failure };
     }
 }
 

@@ -95,7 +95,12 @@ impl Pool {
 
     /// Returns a channel for commands, if a connection is up.
     pub(super) fn commands(&self) -> Option<CommandChannel> {
-        self.connections.iter().find_map(|queue| queue.lock().commands.clone())
+        self.all_commands().next()
+    }
+
+    /// Returns a channel for commands on each connection that is up.
+    pub(super) fn all_commands(&self) -> impl Iterator<Item = CommandChannel> {
+        self.connections.iter().filter_map(|queue| queue.lock().commands.clone())
     }
 
     /// Enqueues a request, or responds at once if it cannot be sent. Requests with the same first key

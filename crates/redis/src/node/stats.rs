@@ -7,6 +7,7 @@ use std::time::Duration;
 use tollgate_store::Failure;
 
 use super::pool::Pool;
+use crate::connection::CommandChannel;
 use crate::stats::RedisStats;
 use crate::url::Address;
 
@@ -66,6 +67,12 @@ impl NodeList {
 
     pub(super) fn remove(&self, pool: &Arc<Pool>) {
         self.lock().retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(pool)));
+    }
+
+    /// Returns the connections to all servers that are up.
+    pub(crate) fn connections(&self) -> Vec<CommandChannel> {
+        let pools: Vec<Arc<Pool>> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        pools.iter().flat_map(|pool| pool.all_commands()).collect()
     }
 
     /// Returns the state of each server, by address.

@@ -148,14 +148,16 @@ sections! {
         key: FILE, "null", needs_restart() => "The private key of `cert`.";
         username: TEXT, "null", needs_restart() => "The user name, instead of the one in the URL.";
         password_file: FILE, "null", needs_restart() =>
-            "A file that contains the password, instead of the one in the URL.";
+            "A file that contains the password, instead of the one in the URL. When its content \
+             changes, open connections log in again, one after the other.";
         tls_server_name: TEXT, "null", needs_restart() =>
             "The name that the certificates of the servers must have, instead of their host. Only \
              with `rediss`.";
         sentinel_username: TEXT, "null", needs_restart() =>
             "The user name for the sentinels. Only with `+sentinel`.";
         sentinel_password_file: FILE, "null", needs_restart() =>
-            "A file that contains the password for the sentinels. Only with `+sentinel`.";
+            "A file that contains the password for the sentinels; it can be replaced, too. Only with \
+             `+sentinel`.";
     }
 
     LISTEN later "admin" {

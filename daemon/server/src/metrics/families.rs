@@ -81,6 +81,8 @@ families! {
         "Charges that were taken back because the store answered after the deadline.";
     STORE_OVERSHOOT: Counter "tollgate_store_overshoot_total" []
         "Requests that a policy admitted after the deadline and the store denied later.";
+    STORE_PASSWORDS: Counter "tollgate_store_password_replacements_total" ["result"]
+        "Replacements of the password in store.password_file or store.sentinel_password_file: accepted by all servers, or rejected, which keeps the connections.";
     STORE_NODE_UP: Gauge "tollgate_store_node_up" ["address"]
         "Whether a connection to this node of the Redis store is up. A node that left the store has no series.";
     STORE_NODE_CONNECTIONS: Gauge "tollgate_store_node_connections" ["address"]

@@ -79,6 +79,11 @@ fn store(page: &mut Page, services: &Services) {
     ] {
         page.sample(family, &[], Value::Whole(count));
     }
+    for (result, count) in
+        [("accepted", stats.replaced_passwords), ("rejected", stats.rejected_passwords)]
+    {
+        page.sample(&STORE_PASSWORDS, &[result], Value::Whole(count));
+    }
     nodes(page, &redis.nodes());
 }
 
