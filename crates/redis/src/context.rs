@@ -17,7 +17,7 @@ use crate::node::NodeList;
 use crate::options::RedisOptions;
 use crate::request::PendingRequest;
 use crate::stats::Counters;
-use crate::url::Address;
+use crate::url::{Address, AddressMap};
 
 #[derive(Debug)]
 pub(crate) struct StoreContext {
@@ -25,6 +25,7 @@ pub(crate) struct StoreContext {
     pub(crate) keyspace: Keyspace,
     pub(crate) encodings: PolicyEncodings,
     pub(crate) dialer: Dialer,
+    pub(crate) address_map: AddressMap,
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,

@@ -1,5 +1,6 @@
 //! Options of a store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,6 +59,9 @@ pub struct RedisOptions {
     /// A file with the password for the sentinels, in place of `sentinel_password`. It can be replaced,
     /// too.
     pub sentinel_password_file: Option<PathBuf>,
+    /// For addresses that a cluster or a sentinel announces, the addresses to connect to instead, each as
+    /// `host:port`: for servers behind a NAT or in containers.
+    pub address_map: BTreeMap<String, String>,
     /// The name that the certificates of servers and sentinels must have, in place of their host.
     pub tls_server_name: Option<String>,
     /// The CA bundle for TLS. Default: the system's roots.
@@ -105,6 +109,7 @@ impl Default for RedisOptions {
             sentinel_username: None,
             sentinel_password: None,
             sentinel_password_file: None,
+            address_map: BTreeMap::new(),
             tls_server_name: None,
             ca: None,
             cert: None,

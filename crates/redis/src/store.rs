@@ -25,7 +25,7 @@ use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
-use crate::url::{self, Login, Servers, Target};
+use crate::url::{self, AddressMap, Login, Servers, Target};
 use crate::warnings::{ServerInfo, Warning};
 
 /// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
@@ -90,9 +90,10 @@ impl RedisStore {
     pub fn open(url: &str, options: RedisOptions) -> Result<RedisStore, OpenError> {
         let target = url::parse(url)?;
         options.check()?;
+        let address_map = AddressMap::new(&options.address_map)?;
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let _entered = runtime.enter();
-        Ok(RedisStore(Arc::new(Inner::open(target, options))))
+        Ok(RedisStore(Arc::new(Inner::open(target, options, address_map))))
     }
 
     /// Waits until the store is connected, or until the first attempt fails. The store keeps trying.
@@ -218,7 +219,7 @@ impl RedisStore {
 }
 
 impl Inner {
-    fn open(target: Target, options: RedisOptions) -> Self {
+    fn open(target: Target, options: RedisOptions, address_map: AddressMap) -> Self {
         let Target { servers, is_tls, login, database } = target;
         let credentials = Arc::new(Credentials::new(Login {
             username: options.username.clone().or(login.username),
@@ -242,6 +243,7 @@ impl Inner {
             encodings: PolicyEncodings::default(),
             dialer: Dialer::new(&options, &credentials, database, is_tls),
             credentials,
+            address_map,
             counters: Counters::default(),
             nodes: NodeList::default(),
             status: watch::Sender::new(Status::Connecting),

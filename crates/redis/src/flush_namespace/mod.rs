@@ -134,7 +134,8 @@ impl RedisStore {
         }
         let nodes = self.routes().nodes();
         if self.context().keyspace.is_partitioned() {
-            return topology::query_slots(&nodes).await;
+            let slots = topology::query_slots(&nodes).await?;
+            return Ok(slots.translate(&self.context().address_map));
         }
         let primary = nodes.first().map(|node| SlotMap::single(node.address().clone()));
         primary.ok_or_else(|| Failure::new(FailureKind::Unreachable, "the primary is unknown"))

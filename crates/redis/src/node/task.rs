@@ -307,6 +307,8 @@ impl Task {
         }
         self.pool.record(|counters| counters.lock().redirections += 1);
         let to = error.details().and_then(|details| redirection(details, &self.pool.address));
+        let map = &self.pool.context.address_map;
+        let to = to.map(|(slot, to)| (slot, map.translate(to)));
         let event = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
             ("ASK", Some((_, to))) => TopologyEvent::Ask { to, requests },

@@ -169,6 +169,7 @@ impl Topology {
         self.state.schedule.end_query();
         match result {
             Ok((speaker, map)) => {
+                let map = map.translate(&self.context.address_map);
                 if self.state.record_map(&speaker, map) {
                     self.doubt();
                 }

@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::discovery::text;
 use crate::keyspace::{Keyspace, SLOTS};
-use crate::url::Address;
+use crate::url::{Address, AddressMap};
 
 /// The node of each slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +54,14 @@ impl SlotMap {
             slots.owners.get_mut(first..=last)?.fill(Some(Owner { node, epoch }));
         }
         Some(slots).filter(|slots| !slots.nodes.is_empty())
+    }
+
+    /// Replaces the addresses that the servers announced.
+    pub(crate) fn translate(mut self, addresses: &AddressMap) -> Self {
+        for node in &mut self.nodes {
+            *node = addresses.translate(node.clone());
+        }
+        self
     }
 
     /// Takes over a newer map. A slot keeps its owner if the map names another under an epoch that

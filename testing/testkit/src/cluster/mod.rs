@@ -8,7 +8,7 @@ use slot::SLOTS;
 pub use slot::slot_of;
 pub use slot_move::SlotMove;
 
-use crate::{Reply, Server, Sweep, wait};
+use crate::{Config, Reply, Server, Sweep, wait};
 use nodes::{Member, execute, view};
 
 /// A cluster of primaries and replicas. Methods identify a node by its index in
@@ -23,9 +23,19 @@ impl Cluster {
     /// seconds, two of which are Redis's delay before a node serves.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
+        Self::with(primaries, replicas_per, |config| config)
+    }
+
+    /// Like [`start`](Self::start), with the configuration of each node that `configure` returns.
+    #[track_caller]
+    pub fn with(
+        primaries: usize,
+        replicas_per: usize,
+        configure: impl Fn(Config) -> Config,
+    ) -> Self {
         let node = || {
             Server::with(|config| {
-                config
+                configure(config)
                     .cluster()
                     // How long a node may be silent before it counts as failed. Shorter values
                     // cause false failovers on a busy machine.
