@@ -19,6 +19,8 @@
 //! - [`RedisStore::flush_namespace`] also needs `+scan` and `+unlink`, which a production user should
 //!   not have. A replayed log uses its own namespace: `~THAT:*`.
 //!
+//! Through a proxy, with [`RedisOptions::groups`], the user needs `+eval` in place of `+script|load`.
+//!
 //! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 

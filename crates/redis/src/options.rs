@@ -37,10 +37,13 @@ pub struct RedisOptions {
     pub queue: usize,
     /// The maximum number of requests in a call. Default: 64.
     pub batch: usize,
-    /// The number of partitions of the keys on a cluster. Default: 64. All keys of a partition are in
-    /// one slot, so that a call can have several keys. The first store of a namespace stores the
-    /// number in the cluster; a store with another number fails.
-    pub groups: u16,
+    /// The number of partitions of the keys. Default: 64 on a cluster, none elsewhere. All keys of a
+    /// partition have the same hash tag, so that a call can have several keys. The first store of a
+    /// namespace stores the number in the cluster; a store with another number fails.
+    ///
+    /// Set it for a proxy that distributes keys over several servers by their hash tags, behind a URL
+    /// of a single server. All stores of the namespace need the same number, which is not checked there.
+    pub groups: Option<u16>,
     /// How long request ids are remembered. Default: 30 s.
     pub request_id_horizon: Micros,
     /// The user name, in place of the URL's.
@@ -90,6 +93,9 @@ pub enum Pem {
     Path(PathBuf),
 }
 
+/// The number of partitions on a cluster.
+pub(crate) const DEFAULT_GROUPS: u16 = 64;
+
 pub(crate) const DEFAULT_NAMESPACE: &str = "tollgate";
 
 impl Default for RedisOptions {
@@ -101,7 +107,7 @@ impl Default for RedisOptions {
             call_timeout: Duration::from_millis(500),
             queue: 10_000,
             batch: 64,
-            groups: 64,
+            groups: None,
             request_id_horizon: REQUEST_ID_HORIZON,
             username: None,
             password: None,
@@ -148,8 +154,8 @@ impl RedisOptions {
         if self.queue == 0 {
             return invalid("queue", &self.queue, "write a number of at least 1");
         }
-        if !(1..=SLOTS).contains(&self.groups) {
-            return invalid("groups", &self.groups, "write a number from 1 to 16384");
+        if let Some(groups) = self.groups.filter(|groups| !(1..=SLOTS).contains(groups)) {
+            return invalid("groups", &groups, "write a number from 1 to 16384");
         }
         if self.call_timeout < Duration::from_millis(1) {
             return invalid("call_timeout", &"", "write a duration of at least 1 ms");

@@ -20,7 +20,7 @@ use crate::error::OpenError;
 use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
 use crate::node::{Node, NodeList, NodeStats};
-use crate::options::RedisOptions;
+use crate::options::{DEFAULT_GROUPS, RedisOptions};
 use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
@@ -130,7 +130,7 @@ impl RedisStore {
     /// unreachable or reject the command are skipped. A failover can bring a server with another
     /// configuration, so check again when [`nodes`](Self::nodes) changes.
     pub async fn warnings(&self) -> Vec<Warning> {
-        let checks = self.routes().nodes().into_iter().map(async |node| {
+        let checks = self.routes().nodes().into_iter().map(|node| async move {
             let info = ServerInfo::read(&node.commands()?).await?;
             node.set_script_time(info.script_time());
             Some(info.warnings(&node.address().to_string()))
@@ -226,10 +226,14 @@ impl Inner {
             password: options.password.clone().or(login.password),
             password_file: options.password_file.clone(),
         }));
-        let partitions = matches!(servers, Servers::Cluster(_))
-            .then(|| Partitions::new(&options.namespace, options.groups));
-        let server_kind =
-            if partitions.is_some() { ServerKind::ClusterNode } else { ServerKind::Single };
+        let (groups, server_kind) = match (&servers, options.groups) {
+            (Servers::Cluster(_), groups) => {
+                (Some(groups.unwrap_or(DEFAULT_GROUPS)), ServerKind::ClusterNode)
+            }
+            (Servers::One(_), Some(groups)) => (Some(groups), ServerKind::Proxy),
+            (_, groups) => (groups, ServerKind::Single),
+        };
+        let partitions = groups.map(|groups| Partitions::new(&options.namespace, groups));
         let (sender, events) = mpsc::unbounded_channel();
         let sentinel_credentials = Arc::new(Credentials::new(Login {
             username: options.sentinel_username.clone(),
@@ -257,7 +261,8 @@ impl Inner {
         let mut tasks: Vec<AbortHandle> = rotation.into_iter().collect();
         let discovery = match servers {
             Servers::One(address) => {
-                routes.set([Some(Arc::new(Node::start(&address, &context)))]);
+                let node = Arc::new(Node::start(&address, &context));
+                routes.set(vec![Some(node); usize::from(context.keyspace.partitions())]);
                 None
             }
             Servers::Cluster(seeds) => Some(Discovery::Cluster(seeds)),

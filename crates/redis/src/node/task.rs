@@ -24,7 +24,7 @@ use super::pool::{ConnectionQueue, Pool};
 use crate::connection::{CallOptions, CommandError, Connection};
 use crate::context::{TopologyEvent, sleep_until, store_closed, wait_for};
 use crate::error;
-use crate::handshake::check_server;
+use crate::handshake::{ServerKind, check_server};
 use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
@@ -229,8 +229,13 @@ impl Task {
     fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
         let Some(connection) = &self.connection else { return };
         self.pool.record(|counters| counters.record_call(batch.len()));
-        let options =
-            CallOptions { sends_asking: batch.key.is_asking, loads_script: batch.script_loads > 0 };
+        let (has_script, is_proxy) =
+            (batch.script_loads == 0, self.pool.context.server_kind == ServerKind::Proxy);
+        let options = CallOptions {
+            sends_asking: batch.key.is_asking,
+            loads_script: !has_script && !is_proxy,
+            sends_text: !has_script && is_proxy,
+        };
         let reply = connection.call(&batch.call, options);
         let generation = self.generation;
         let in_flight = InFlight::new(&self.pool, batch.len());
@@ -354,7 +359,8 @@ async fn connect(pool: Arc<Pool>, index: usize) -> Result<Connection, Failure> {
     let context = &pool.context;
     pool.record(|counters| counters.lock().dials += 1);
     let connection = context.dialer.dial(&pool.address, on_close).await?;
-    check_server(&connection, context.server_kind).await.map_err(|failure| {
+    let checked = check_server(&connection, context.server_kind, &context.keyspace).await;
+    checked.map_err(|failure| {
         Failure::new(failure.kind, format!("{}: {}", pool.address, failure.message))
     })?;
     Ok(connection)
