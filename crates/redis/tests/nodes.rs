@@ -95,12 +95,12 @@ async fn each_node_of_a_cluster_has_its_own_counters() {
     wait_until("the primaries alone", async || store.nodes().len() == primaries.len()).await;
     assert!(primaries.iter().all(|primary| of_node(*primary).unwrap().counters.requests > 0));
 
-    // A slot that has moved is redirected by the node that had it.
+    // While a slot is moving, the node that has it redirects requests for keys that have moved.
     let slot = slot_of(cluster.nodes()[primaries[0]].keys("tollgate").remove(0));
     let moving = cluster.begin_move(slot, primaries[1]);
     moving.migrate_all();
-    moving.finish();
     check_all().await;
+    moving.finish();
     let redirections = |index| of_node(index).unwrap().counters.redirections;
     assert!(redirections(primaries[0]) > 0);
     assert_eq!((redirections(primaries[1]), redirections(primaries[2])), (0, 0));

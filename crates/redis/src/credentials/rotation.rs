@@ -89,10 +89,13 @@ impl Rotation {
         connections: Vec<CommandChannel>,
     ) {
         let Some(password) = &self.password else { return };
-        let mut rejection = None;
+        let (mut is_accepted, mut rejection) = (false, None);
         for connection in connections {
             match credentials.authenticate(&connection, password).await {
-                Ok(()) => credentials.record_accepted(password),
+                Ok(()) => {
+                    credentials.record_accepted(password);
+                    is_accepted = true;
+                }
                 Err(error @ CommandError::Server(_)) => rejection = Some(error.failure()),
                 // Its successor logs in when it is made.
                 Err(CommandError::Lost(_)) => {}
@@ -106,7 +109,8 @@ impl Rotation {
             return;
         }
         self.retry = None;
-        self.rounds -= 1;
+        // Without a connection, the password is not known to be right.
+        self.rounds -= u8::from(is_accepted);
         if self.rounds == 0 {
             credentials.lock().previous = None;
             context.counters.lock().replaced_passwords += 1;
