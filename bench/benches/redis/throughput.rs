@@ -71,7 +71,7 @@ pub(crate) async fn run_cluster(effort: Effort) -> Result<()> {
     let mut stores = Vec::new();
     for groups in PARTITIONS {
         let namespace = format!("by-{groups}");
-        let options = RedisOptions { groups, namespace, ..RedisOptions::default() };
+        let options = RedisOptions { groups: Some(groups), namespace, ..RedisOptions::default() };
         let store = caller::open(&cluster.url(), options).await?;
         stores.push((groups, vec![StoreCaller::new(&store, &row); CALLERS], Vec::new()));
     }

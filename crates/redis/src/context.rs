@@ -1,5 +1,7 @@
 //! What all parts of a store share.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -7,13 +9,15 @@ use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind};
 
 use crate::connection::Dialer;
+use crate::credentials::Credentials;
 use crate::encoding::PolicyEncodings;
 use crate::handshake::ServerKind;
 use crate::keyspace::Keyspace;
+use crate::node::NodeList;
 use crate::options::RedisOptions;
 use crate::request::PendingRequest;
 use crate::stats::Counters;
-use crate::url::Address;
+use crate::url::{Address, AddressMap};
 
 #[derive(Debug)]
 pub(crate) struct StoreContext {
@@ -21,8 +25,11 @@ pub(crate) struct StoreContext {
     pub(crate) keyspace: Keyspace,
     pub(crate) encodings: PolicyEncodings,
     pub(crate) dialer: Dialer,
+    pub(crate) address_map: AddressMap,
+    pub(crate) credentials: Arc<Credentials>,
     pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,
+    pub(crate) nodes: NodeList,
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,

@@ -4,8 +4,10 @@
 use redis::{Pipeline, Value};
 use tollgate_store::{Failure, FailureKind};
 
-use crate::connection::{CommandError, Connection, into_result};
+use crate::connection::{CallOptions, CommandError, Connection, into_result};
+use crate::encode::Call;
 use crate::error;
+use crate::keyspace::Keyspace;
 use crate::script;
 
 /// The kind of server that the store's URL names.
@@ -15,14 +17,27 @@ pub(crate) enum ServerKind {
     Single,
     /// A node of a cluster.
     ClusterNode,
+    /// A proxy that distributes keys over several servers by their hash tags. It knows the commands for
+    /// keys only.
+    Proxy,
 }
+
+/// The arguments of a call without requests.
+const NO_REQUESTS: [&str; 3] = ["", "", "0"];
 
 /// The name of the connection in `CLIENT LIST`.
 const CLIENT_NAME: &str = "tollgate";
 
 /// Checks a server with a call of the script that has no requests. Loads the script if the server does
 /// not have it.
-pub(crate) async fn check_server(connection: &Connection, kind: ServerKind) -> Result<(), Failure> {
+pub(crate) async fn check_server(
+    connection: &Connection,
+    kind: ServerKind,
+    keyspace: &Keyspace,
+) -> Result<(), Failure> {
+    if kind == ServerKind::Proxy {
+        return check_proxy(connection, keyspace).await;
+    }
     let mut pipeline = Pipeline::with_capacity(5);
     pipeline.cmd("HELLO");
     pipeline.cmd("CLIENT").arg("SETNAME").arg(CLIENT_NAME);
@@ -45,6 +60,25 @@ pub(crate) async fn check_server(connection: &Connection, kind: ServerKind) -> R
     }
 }
 
+/// Checks one of the servers behind a proxy, with a key in its partition. The others get the script with
+/// the first call that they reject.
+async fn check_proxy(connection: &Connection, keyspace: &Keyspace) -> Result<(), Failure> {
+    let call = Call {
+        keys: vec![keyspace.unused_name_in(0).into()],
+        args: NO_REQUESTS.map(Vec::from).into(),
+        slots: Vec::new(),
+        checked: Vec::new(),
+        encodings: Vec::new(),
+    };
+    let options = CallOptions::default();
+    match connection.call(&call, options).await {
+        Err(CommandError::Server(error)) if error.code() == "NOSCRIPT" => {
+            check_reply(connection.call(&call, CallOptions { sends_text: true, ..options }).await)
+        }
+        reply => check_reply(reply),
+    }
+}
+
 /// Returns the last reply of a pipeline. A pipeline without replies has an invalid one.
 fn last(mut replies: Vec<Value>) -> Result<Value, CommandError> {
     into_result(Ok(replies.pop().unwrap_or(Value::Nil)))
@@ -52,7 +86,7 @@ fn last(mut replies: Vec<Value>) -> Result<Value, CommandError> {
 
 /// Adds a call without keys and requests.
 fn add_empty_call(pipeline: &mut Pipeline) {
-    pipeline.cmd("EVALSHA").arg(script::sha1()).arg(0).arg("").arg("").arg(0);
+    pipeline.cmd("EVALSHA").arg(script::sha1()).arg(0).arg(&NO_REQUESTS);
 }
 
 /// Returns whether the server can decide, now or soon without another connection.

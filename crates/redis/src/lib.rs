@@ -19,12 +19,15 @@
 //! - [`RedisStore::flush_namespace`] also needs `+scan` and `+unlink`, which a production user should
 //!   not have. A replayed log uses its own namespace: `~THAT:*`.
 //!
+//! Through a proxy, with [`RedisOptions::groups`], the user needs `+eval` in place of `+script|load`.
+//!
 //! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 
 mod compensation;
 mod connection;
 mod context;
+mod credentials;
 mod cross_slot;
 mod decode;
 mod encode;
@@ -51,6 +54,7 @@ pub use error::OpenError;
 pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};
+pub use node::{NodeStats, ScriptTime};
 pub use options::{Pem, RedisOptions};
 pub use reply::{LateReply, Reply, TimedRequest};
 pub use stats::RedisStats;

@@ -1,5 +1,6 @@
 //! Options of a store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,25 +37,34 @@ pub struct RedisOptions {
     pub queue: usize,
     /// The maximum number of requests in a call. Default: 64.
     pub batch: usize,
-    /// The number of partitions of the keys on a cluster. Default: 64. All keys of a partition are in
-    /// one slot, so that a call can have several keys. The first store of a namespace stores the
-    /// number in the cluster; a store with another number fails.
-    pub groups: u16,
+    /// The number of partitions of the keys. Default: 64 on a cluster, none elsewhere. All keys of a
+    /// partition have the same hash tag, so that a call can have several keys. The first store of a
+    /// namespace stores the number in the cluster; a store with another number fails.
+    ///
+    /// Set it for a proxy that distributes keys over several servers by their hash tags, behind a URL
+    /// of a single server. All stores of the namespace need the same number, which is not checked there.
+    pub groups: Option<u16>,
     /// How long request ids are remembered. Default: 30 s.
     pub request_id_horizon: Micros,
     /// The user name, in place of the URL's.
     pub username: Option<String>,
     /// The password, in place of the URL's.
     pub password: Option<String>,
-    /// A file with the password, in place of the URL's. It is read again for each connection, so it
-    /// can be replaced while the store is open. Trailing line breaks are ignored.
+    /// A file with the password, in place of the URL's. It is read each second, and a new password is
+    /// used on the open connections, too, one after the other. If a server rejects it, connections
+    /// keep their login; see [`RedisStore::password_failure`](crate::RedisStore::password_failure).
+    /// Trailing line breaks are ignored.
     pub password_file: Option<PathBuf>,
     /// The user name for the sentinels.
     pub sentinel_username: Option<String>,
     /// The password for the sentinels.
     pub sentinel_password: Option<String>,
-    /// A file with the password for the sentinels, in place of `sentinel_password`.
+    /// A file with the password for the sentinels, in place of `sentinel_password`. It can be replaced,
+    /// too.
     pub sentinel_password_file: Option<PathBuf>,
+    /// For addresses that a cluster or a sentinel announces, the addresses to connect to instead, each as
+    /// `host:port`: for servers behind a NAT or in containers.
+    pub address_map: BTreeMap<String, String>,
     /// The name that the certificates of servers and sentinels must have, in place of their host.
     pub tls_server_name: Option<String>,
     /// The CA bundle for TLS. Default: the system's roots.
@@ -83,6 +93,9 @@ pub enum Pem {
     Path(PathBuf),
 }
 
+/// The number of partitions on a cluster.
+pub(crate) const DEFAULT_GROUPS: u16 = 64;
+
 pub(crate) const DEFAULT_NAMESPACE: &str = "tollgate";
 
 impl Default for RedisOptions {
@@ -94,7 +107,7 @@ impl Default for RedisOptions {
             call_timeout: Duration::from_millis(500),
             queue: 10_000,
             batch: 64,
-            groups: 64,
+            groups: None,
             request_id_horizon: REQUEST_ID_HORIZON,
             username: None,
             password: None,
@@ -102,6 +115,7 @@ impl Default for RedisOptions {
             sentinel_username: None,
             sentinel_password: None,
             sentinel_password_file: None,
+            address_map: BTreeMap::new(),
             tls_server_name: None,
             ca: None,
             cert: None,
@@ -140,8 +154,8 @@ impl RedisOptions {
         if self.queue == 0 {
             return invalid("queue", &self.queue, "write a number of at least 1");
         }
-        if !(1..=SLOTS).contains(&self.groups) {
-            return invalid("groups", &self.groups, "write a number from 1 to 16384");
+        if let Some(groups) = self.groups.filter(|groups| !(1..=SLOTS).contains(groups)) {
+            return invalid("groups", &groups, "write a number from 1 to 16384");
         }
         if self.call_timeout < Duration::from_millis(1) {
             return invalid("call_timeout", &"", "write a duration of at least 1 ms");

@@ -243,6 +243,11 @@ impl Responder {
         self.sender.is_none()
     }
 
+    /// Returns whether the deadline of a caller has passed.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        !self.is_compensation() && self.deadline < now
+    }
+
     /// Returns how long the request may take from when it was made.
     pub(crate) fn budget(&self) -> Duration {
         self.deadline.saturating_duration_since(self.since)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tollgate_core::Anomalies;
 use tollgate_store::{FailureKind, StoreError};
@@ -28,6 +29,13 @@ pub struct RedisStats {
     pub noscripts: u64,
     /// Calls sent again because a slot or a primary had moved.
     pub redirections: u64,
+    /// Histogram of the round trips of calls: the inclusive upper bound of each bucket in µs, and its
+    /// count. The last bucket has no bound.
+    pub round_trips: Vec<(Option<u64>, u64)>,
+    /// Sum of the round trips, in µs.
+    pub round_trip_sum_us: u64,
+    /// Requests that were answered after their deadline.
+    pub late: u64,
     /// Failed requests, by kind of failure.
     pub errors: BTreeMap<FailureKind, u64>,
     /// Failed requests that may have been charged.
@@ -36,6 +44,10 @@ pub struct RedisStats {
     pub abandoned: u64,
     /// Attempts to connect.
     pub dials: u64,
+    /// Passwords that were replaced on all connections, because their file had changed.
+    pub replaced_passwords: u64,
+    /// Attempts to replace a password that a server rejected. The connections keep their login.
+    pub rejected_passwords: u64,
     /// Charges that were taken back, because the answer came after the deadline and the caller had
     /// denied the request.
     pub reconciled: u64,
@@ -46,14 +58,20 @@ pub struct RedisStats {
 /// The upper bounds of the buckets of requests per call.
 const BATCH_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/// The counters of a store. A call of the script, which is a round trip, takes the lock once.
+/// The upper bounds of the buckets of round trips, in µs.
+const ROUND_TRIP_BOUNDS: [u64; 10] =
+    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000];
+
+/// The counters of a store or of one of its nodes. A call of the script, which is a round trip, takes the lock once.
 #[derive(Debug)]
 pub(crate) struct Counters(Mutex<RedisStats>);
 
 impl Default for Counters {
     fn default() -> Self {
         let batches = BATCH_BOUNDS.into_iter().map(|bound| (bound, 0)).collect();
-        Counters(Mutex::new(RedisStats { batches, ..RedisStats::default() }))
+        let bounds = ROUND_TRIP_BOUNDS.into_iter().map(Some).chain([None]);
+        let round_trips = bounds.map(|bound| (bound, 0)).collect();
+        Counters(Mutex::new(RedisStats { batches, round_trips, ..RedisStats::default() }))
     }
 }
 
@@ -75,6 +93,14 @@ impl Counters {
         stats.batches[bucket].1 += 1;
     }
 
+    pub(crate) fn record_round_trip(&self, round_trip: Duration) {
+        let micros = u64::try_from(round_trip.as_micros()).unwrap_or(u64::MAX);
+        let bucket = ROUND_TRIP_BOUNDS.partition_point(|bound| *bound < micros);
+        let mut stats = self.lock();
+        stats.round_trips[bucket].1 += 1;
+        stats.round_trip_sum_us = stats.round_trip_sum_us.saturating_add(micros);
+    }
+
     pub(crate) fn record_reply(&self, corrupt: u64, anomalies: Anomalies) {
         if corrupt > 0 || anomalies != Anomalies::default() {
             let mut stats = self.lock();
@@ -89,6 +115,12 @@ impl Counters {
     pub(crate) fn resolve_unknown(&self, requests: u64) {
         let mut stats = self.lock();
         stats.unknown_outcomes = stats.unknown_outcomes.saturating_sub(requests);
+    }
+
+    pub(crate) fn record_late(&self, requests: usize) {
+        #[expect(clippy::expect_used, reason = "no platform has wider pointers")]
+        let requests = u64::try_from(requests).expect("usize fits u64");
+        self.lock().late += requests;
     }
 
     pub(crate) fn record_reconciled(&self, charges: usize) {

@@ -3,28 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
-use tollgate_store::{Answer, FailureKind, Key, Store, StoreError};
+use tollgate_store::{Answer, Failure, FailureKind, Key, Store, StoreError};
 
 use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
+use crate::credentials::{Credentials, start_rotation};
 use crate::cross_slot::{CrossSlotRequest, Dispatcher};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
 use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
-use crate::node::Node;
-use crate::options::RedisOptions;
+use crate::node::{Node, NodeList, NodeStats};
+use crate::options::{DEFAULT_GROUPS, RedisOptions};
 use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, BatchKey, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
-use crate::url::{self, Login, Servers, Target};
-use crate::warnings::{self, Warning};
+use crate::url::{self, AddressMap, Login, Servers, Target};
+use crate::warnings::{ServerInfo, Warning};
 
 /// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
 ///
@@ -61,6 +63,8 @@ struct Inner {
     dispatcher: Dispatcher,
     /// The tasks that end with the store.
     tasks: Vec<AbortHandle>,
+    /// The credentials for sentinels.
+    sentinel_credentials: Arc<Credentials>,
 }
 
 impl Drop for Inner {
@@ -86,9 +90,10 @@ impl RedisStore {
     pub fn open(url: &str, options: RedisOptions) -> Result<RedisStore, OpenError> {
         let target = url::parse(url)?;
         options.check()?;
+        let address_map = AddressMap::new(&options.address_map)?;
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let _entered = runtime.enter();
-        Ok(RedisStore(Arc::new(Inner::open(target, options))))
+        Ok(RedisStore(Arc::new(Inner::open(target, options, address_map))))
     }
 
     /// Waits until the store is connected, or until the first attempt fails. The store keeps trying.
@@ -122,22 +127,38 @@ impl RedisStore {
         request::into_inspection(receiver.await)
     }
 
-    /// Checks the configuration of the servers. Servers that are unreachable or reject the command are
-    /// skipped.
+    /// Checks the configuration of the servers, and reads how long their scripts took. Servers that are
+    /// unreachable or reject the command are skipped. A failover can bring a server with another
+    /// configuration, so check again when [`nodes`](Self::nodes) changes.
     pub async fn warnings(&self) -> Vec<Warning> {
-        let mut found = Vec::new();
-        for node in self.routes().nodes() {
-            if let Ok(connection) = self.context().dialer.dial(node.address(), || ()).await {
-                found.extend(warnings::check(&connection, &node.address().to_string()).await);
-            }
-        }
-        found
+        let checks = self.routes().nodes().into_iter().map(|node| async move {
+            let info = ServerInfo::read(&node.commands()?).await?;
+            node.set_script_time(info.script_time());
+            Some(info.warnings(&node.address().to_string()))
+        });
+        join_all(checks).await.into_iter().flatten().flatten().collect()
     }
 
     /// Returns the counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> RedisStats {
         self.context().counters.lock().clone()
+    }
+
+    /// Returns why the password in the file of
+    /// [`password_file`](RedisOptions::password_file) or of
+    /// [`sentinel_password_file`](RedisOptions::sentinel_password_file) is not in use: the file cannot
+    /// be read, or a server rejects the password. Open connections keep their login meanwhile.
+    #[must_use]
+    pub fn password_failure(&self) -> Option<Failure> {
+        self.context().credentials.failure().or_else(|| self.0.sentinel_credentials.failure())
+    }
+
+    /// Returns the state and the counters of each server, by address. A server that left the cluster or
+    /// is no longer the primary is not among them.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeStats> {
+        self.context().nodes.stats()
     }
 
     pub(crate) fn context(&self) -> &Arc<StoreContext> {
@@ -204,55 +225,70 @@ impl RedisStore {
 }
 
 impl Inner {
-    fn open(target: Target, options: RedisOptions) -> Self {
+    fn open(target: Target, options: RedisOptions, address_map: AddressMap) -> Self {
         let Target { servers, is_tls, login, database } = target;
-        let login = Login {
+        let credentials = Arc::new(Credentials::new(Login {
             username: options.username.clone().or(login.username),
             password: options.password.clone().or(login.password),
             password_file: options.password_file.clone(),
+        }));
+        let (groups, server_kind) = match (&servers, options.groups) {
+            (Servers::Cluster(_), groups) => {
+                (Some(groups.unwrap_or(DEFAULT_GROUPS)), ServerKind::ClusterNode)
+            }
+            (Servers::One(_), Some(groups)) => (Some(groups), ServerKind::Proxy),
+            (_, groups) => (groups, ServerKind::Single),
         };
-        let partitions = matches!(servers, Servers::Cluster(_))
-            .then(|| Partitions::new(&options.namespace, options.groups));
-        let server_kind =
-            if partitions.is_some() { ServerKind::ClusterNode } else { ServerKind::Single };
+        let partitions = groups.map(|groups| Partitions::new(&options.namespace, groups));
         let (sender, events) = mpsc::unbounded_channel();
-        let sentinel_login = Login {
+        let sentinel_credentials = Arc::new(Credentials::new(Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
             password_file: options.sentinel_password_file.clone(),
-        };
-        let sentinel_dialer = Dialer::new(&options, &sentinel_login, 0, is_tls);
+        }));
+        let sentinel_dialer = Dialer::new(&options, &sentinel_credentials, 0, is_tls);
         let (apart, requests_apart) = mpsc::unbounded_channel();
         let context = Arc::new(StoreContext {
             server_kind,
             keyspace: Keyspace::new(&options.namespace, partitions),
             encodings: PolicyEncodings::default(),
-            dialer: Dialer::new(&options, &login, database, is_tls),
+            dialer: Dialer::new(&options, &credentials, database, is_tls),
+            credentials,
+            address_map,
             counters: Counters::default(),
+            nodes: NodeList::default(),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
             apart,
             options,
         });
         let routes = Arc::new(Routes::new(Arc::clone(&context)));
+        let nodes = Arc::clone(&context);
+        let connections = move || nodes.nodes.connections();
+        let rotation = start_rotation(&context.credentials, &context, connections);
+        let mut tasks: Vec<AbortHandle> = rotation.into_iter().collect();
         let discovery = match servers {
             Servers::One(address) => {
-                routes.set([Some(Arc::new(Node::start(&address, &context)))]);
+                let node = Arc::new(Node::start(&address, &context));
+                routes.set(vec![Some(node); usize::from(context.keyspace.partitions())]);
                 None
             }
             Servers::Cluster(seeds) => Some(Discovery::Cluster(seeds)),
             Servers::Sentinels { sentinels, master } => {
-                let sentinels = Sentinels::new(sentinel_dialer, sentinels, master);
-                Some(Discovery::Sentinels(Arc::new(sentinels)))
+                let sentinels = Arc::new(Sentinels::new(sentinel_dialer, sentinels, master));
+                let connected = Arc::clone(&sentinels);
+                let connections = move || connected.connection().into_iter().collect();
+                tasks.extend(start_rotation(&sentinel_credentials, &context, connections));
+                Some(Discovery::Sentinels(sentinels))
             }
         };
-        let topology = discovery.map(|discovery| {
+        tasks.extend(discovery.map(|discovery| {
             let task = Topology::new(&context, &routes, discovery, (sender, events));
             tokio::spawn(task.run()).abort_handle()
-        });
+        }));
         let dispatcher = Dispatcher { context, routes };
-        let apart = tokio::spawn(dispatcher.clone().run(requests_apart)).abort_handle();
-        Inner { dispatcher, tasks: topology.into_iter().chain([apart]).collect() }
+        tasks.push(tokio::spawn(dispatcher.clone().run(requests_apart)).abort_handle());
+        Inner { dispatcher, tasks, sentinel_credentials }
     }
 }
 

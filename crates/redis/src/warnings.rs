@@ -4,10 +4,11 @@ use std::fmt;
 
 use redis::Value;
 
-use crate::connection::Connection;
+use crate::connection::CommandChannel;
+use crate::node::ScriptTime;
 
-/// A problem with the configuration of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A problem with the configuration or the state of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Warning {
     /// The server evicts keys when its memory is full, which resets limits.
@@ -24,6 +25,25 @@ pub enum Warning {
         /// Its version.
         version: Box<str>,
     },
+    /// The server has neither a replica nor an append-only file: after a restart, the charges since its
+    /// last snapshot are missing.
+    NotDurable {
+        /// The server.
+        server: Box<str>,
+    },
+    /// The server cannot write its append-only file or its snapshot.
+    NotPersisting {
+        /// The server.
+        server: Box<str>,
+        /// The field of `INFO` that reports it.
+        field: &'static str,
+    },
+    /// The server has replicas and accepts writes without them: a primary that a partition separates
+    /// from its replicas continues to admit requests that the promoted replica does not know.
+    WritesWithoutReplicas {
+        /// The server.
+        server: Box<str>,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -38,6 +58,20 @@ impl fmt::Display for Warning {
                 f,
                 "{server}: version {version} is not supported; update to Redis 7.0, Valkey 7.2 or later"
             ),
+            Warning::NotDurable { server } => write!(
+                f,
+                "{server}: a restart loses counters, because the server has neither a replica nor an \
+                 append-only file; set appendonly yes or add a replica"
+            ),
+            Warning::NotPersisting { server, field } => write!(
+                f,
+                "{server}: the server cannot save its data ({field} is err); check its disk and its log"
+            ),
+            Warning::WritesWithoutReplicas { server } => write!(
+                f,
+                "{server}: a failover during a partition loses charges, because the primary accepts \
+                 writes that no replica has; set min-replicas-to-write 1"
+            ),
         }
     }
 }
@@ -45,30 +79,67 @@ impl fmt::Display for Warning {
 /// Policies that evict nothing, or only the keys that expire soonest.
 const HARMLESS: [&str; 2] = ["noeviction", "volatile-ttl"];
 
-/// Checks a server. Returns no warnings if the user lacks the permission for `INFO`.
-pub(crate) async fn check(connection: &Connection, server: &str) -> Vec<Warning> {
-    let info = match connection.command(&["INFO"]).await {
-        Ok(Value::BulkString(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
-        _ => return Vec::new(),
-    };
-    check_info(&info, server)
-}
+/// The reply of a server to `INFO`.
+pub(crate) struct ServerInfo(String);
 
-fn check_info(info: &str, server: &str) -> Vec<Warning> {
-    let field = |name: &str| {
-        info.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
-    };
-    let mut warnings = Vec::new();
-    if let Some(policy) = field("maxmemory_policy").filter(|policy| !HARMLESS.contains(policy)) {
-        warnings.push(Warning::DropsCounters { server: server.into(), policy: policy.into() });
+impl ServerInfo {
+    /// Reads the sections that are needed; `None` if the server is unreachable or the user lacks the
+    /// permission.
+    pub(crate) async fn read(commands: &CommandChannel) -> Option<Self> {
+        let words = ["INFO", "server", "memory", "persistence", "replication", "commandstats"];
+        match commands.command(&words).await {
+            Ok(Value::BulkString(bytes)) => {
+                Some(ServerInfo(String::from_utf8_lossy(&bytes).into_owned()))
+            }
+            _ => None,
+        }
     }
-    // On Valkey, this is the version of Redis that it is compatible with.
-    let version = field("redis_version");
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    if let (Some(version), true) = (version, major.is_some_and(|major| major < 7)) {
-        warnings.push(Warning::Old { server: server.into(), version: version.into() });
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))
     }
-    warnings
+
+    /// Returns the problems of a server.
+    pub(crate) fn warnings(&self, server: &str) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let policy = self.field("maxmemory_policy").filter(|policy| !HARMLESS.contains(policy));
+        if let Some(policy) = policy {
+            warnings.push(Warning::DropsCounters { server: server.into(), policy: policy.into() });
+        }
+        // On Valkey, this is the version of Redis that it is compatible with.
+        let version = self.field("redis_version");
+        let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+        if let (Some(version), true) = (version, major.is_some_and(|major| major < 7)) {
+            warnings.push(Warning::Old { server: server.into(), version: version.into() });
+        }
+        let has_replicas = self.field("connected_slaves").map(|count| count != "0");
+        if self.field("aof_enabled") == Some("0") && has_replicas == Some(false) {
+            warnings.push(Warning::NotDurable { server: server.into() });
+        }
+        for field in ["aof_last_write_status", "rdb_last_bgsave_status"] {
+            if self.field(field) == Some("err") {
+                warnings.push(Warning::NotPersisting { server: server.into(), field });
+            }
+        }
+        // The server reports this field only if it requires replicas.
+        if has_replicas == Some(true) && self.field("min_slaves_good_slaves").is_none() {
+            warnings.push(Warning::WritesWithoutReplicas { server: server.into() });
+        }
+        warnings
+    }
+
+    /// Returns the calls of scripts: `cmdstat_evalsha:calls=2,usec=9,…`.
+    pub(crate) fn script_time(&self) -> ScriptTime {
+        let statistics = self.field("cmdstat_evalsha").unwrap_or_default();
+        let number = |name: &str| {
+            let number = statistics.split(',').find_map(|part| {
+                let (found, number) = part.split_once('=')?;
+                (found == name).then(|| number.parse().ok())?
+            });
+            number.unwrap_or(0)
+        };
+        ScriptTime { calls: number("calls"), sum_us: number("usec") }
+    }
 }
 
 #[cfg(test)]
@@ -78,7 +149,7 @@ mod tests {
     #[test]
     fn unsuitable_servers_are_reported() {
         let check = |info: &str, expected: &[&str]| {
-            let found = check_info(info, "h:1");
+            let found = ServerInfo(info.to_owned()).warnings("h:1");
             assert_eq!(found.len(), expected.len(), "{found:?}");
             for (found, expected) in found.iter().zip(expected) {
                 assert!(found.to_string().contains(expected), "{found}");
@@ -87,6 +158,23 @@ mod tests {
         check("# Server\r\nredis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n", &[]);
         check("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nmaxmemory_policy:volatile-ttl", &[]);
         check("redis_version:6.2.1\r\nmaxmemory_policy:allkeys-lru\r\n", &["allkeys-lru", "6.2.1"]);
+        check("aof_enabled:0\r\nconnected_slaves:0\r\n", &["appendonly yes"]);
+        check("aof_enabled:1\r\nconnected_slaves:0\r\n", &[]);
+        check("aof_enabled:0\r\nconnected_slaves:1\r\n", &["min-replicas-to-write"]);
+        check("connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n", &[]);
+        check(
+            "rdb_last_bgsave_status:err\r\naof_last_write_status:ok",
+            &["rdb_last_bgsave_status"],
+        );
         check("", &[]);
+    }
+
+    #[test]
+    fn the_time_of_scripts_is_read() {
+        let time = |info: &str| ServerInfo(info.to_owned()).script_time();
+        let info = "# Commandstats\r\ncmdstat_get:calls=1,usec=2\r\n\
+                    cmdstat_evalsha:calls=3,usec=42,usec_per_call=14.00,rejected_calls=0\r\n";
+        assert_eq!(time(info), ScriptTime { calls: 3, sum_us: 42 });
+        assert_eq!(time(""), ScriptTime::default());
     }
 }

@@ -48,7 +48,7 @@ async fn a_cluster_serves_all_keys() {
     assert!(store.stats().calls < 400, "{:?}", store.stats());
 
     // A store with another number of groups would look for the keys in other slots.
-    let other = open_with(&cluster.url(), |options| RedisOptions { groups: 32, ..options });
+    let other = open_with(&cluster.url(), |options| RedisOptions { groups: Some(32), ..options });
     assert_eq!(kind(other.ready().await), FailureKind::PartitionMismatch);
     assert_eq!(kind(check(&other, &two, b"k").await), FailureKind::PartitionMismatch);
     let error = other.ready().await.unwrap_err().to_string();
@@ -255,7 +255,7 @@ impl Load {
 async fn slots_moved_under_load_lose_no_charges() {
     let cluster = Cluster::start(3, 0);
     let store = open_with(&cluster.url(), |options| RedisOptions {
-        groups: 4,
+        groups: Some(4),
         call_timeout: Duration::from_secs(5),
         ..options
     });

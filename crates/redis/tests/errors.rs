@@ -289,12 +289,25 @@ async fn a_replaced_password_file_is_read_for_the_next_connection() {
 }
 
 #[tokio::test]
-async fn an_eviction_policy_that_drops_counters_is_a_warning() {
-    let (server, store) = start();
+async fn a_server_that_may_lose_counters_is_a_warning() {
+    let server = Server::with(|server| server.line("appendonly yes"));
+    let store = open(&server.url());
+    store.ready().await.unwrap();
     assert_eq!(store.warnings().await, []);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let warnings = store.warnings().await;
     assert!(matches!(&warnings[..], [Warning::DropsCounters { .. }]), "{warnings:?}");
+    server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.command(&["CONFIG", "SET", "appendonly", "no"]);
+    let warnings = store.warnings().await;
+    assert!(matches!(&warnings[..], [Warning::NotDurable { .. }]), "{warnings:?}");
+    let replicaof = format!("replicaof 127.0.0.1 {}", server.port());
+    let _replica = Server::with(|server| server.line(&replicaof));
+    let without_replicas =
+        |warnings: &[Warning]| matches!(warnings, [Warning::WritesWithoutReplicas { .. }]);
+    wait_until("the replica", async || without_replicas(&store.warnings().await)).await;
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    assert_eq!(store.warnings().await, []);
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl Fixture {
     async fn new(cluster: &Cluster, namespace: &str) -> Self {
         let store = open_with(&cluster.url(), |options| RedisOptions {
             namespace: namespace.to_owned(),
-            groups: 1,
+            groups: Some(1),
             ..options
         });
         store.ready().await.unwrap();
@@ -210,7 +210,7 @@ async fn every_request_is_answered_and_charged_exactly_while_its_keys_are_on_two
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_with_an_id_over_several_partitions_is_charged_exactly_while_one_of_them_moves() {
     let cluster = Cluster::start(3, 0);
-    let store = open_with(&cluster.url(), |options| RedisOptions { groups: 2, ..options });
+    let store = open_with(&cluster.url(), |options| RedisOptions { groups: Some(2), ..options });
     store.ready().await.unwrap();
     let policy = named("api", "1000/366d fixed");
     // The slots of the two partitions, and three keys in each.

@@ -124,7 +124,8 @@ failure_kinds! {
     /// The keys of a call are in different slots.
     CrossSlot "cross_slot":
         "the keys of a call are in different slots: a proxy distributes the keys over several \
-         servers; connect to a single server, or to the cluster with redis+cluster://";
+         servers; set groups, so that keys have hash tags, or connect to the cluster with \
+         redis+cluster://";
     /// A key was written by a newer version.
     Schema "schema":
         "a newer version of Tollgate wrote the key, which is left unchanged: update this version";

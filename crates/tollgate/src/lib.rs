@@ -44,7 +44,8 @@ pub use tollgate_core::{
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use tollgate_redis::{
-    FlushError, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore, Warning,
+    FlushError, NodeStats, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore,
+    ScriptTime, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{

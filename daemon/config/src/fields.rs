@@ -1,5 +1,6 @@
 //! Reads fields by name: the value in the tree, or the default in the table.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tollgate_document::{ConfigError, Diagnostics, Name, Origin};
@@ -83,6 +84,12 @@ impl<'a> SectionReader<'a> {
             Some(Content::Fields(all)) => all,
             _ => &[],
         }
+    }
+
+    /// The texts of a mapping.
+    pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, Invalid> {
+        let texts = self.named(name).iter();
+        texts.map(|(key, entry)| Ok((key.text.clone(), convert_entry(name, entry)?))).collect()
     }
 
     /// The reader of a section.

@@ -1,5 +1,6 @@
 //! The store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,8 +41,8 @@ pub struct StoreConfig {
     pub queue: usize,
     /// The maximum number of requests in a call.
     pub batch: usize,
-    /// The number of groups of a cluster's keys.
-    pub groups: u16,
+    /// The number of groups of the keys, if it is not the default of the kind of server.
+    pub groups: Option<u16>,
     /// How long request ids are remembered.
     pub request_id_horizon: Duration,
     /// The CA bundle for TLS; the system's by default.
@@ -54,6 +55,8 @@ pub struct StoreConfig {
     pub username: Option<String>,
     /// A file that contains the password, instead of the one in the URL.
     pub password_file: Option<PathBuf>,
+    /// For announced addresses, the addresses to connect to instead.
+    pub address_map: BTreeMap<String, String>,
     /// The name in the servers' certificates, instead of their host.
     pub tls_server_name: Option<String>,
     /// The user name for sentinels.
@@ -185,6 +188,7 @@ impl StoreConfig {
             ca: self.ca.clone().map(Into::into),
             cert: self.cert.clone().map(Into::into),
             key: self.key.clone().map(Into::into),
+            address_map: self.address_map.clone(),
             tls_server_name: self.tls_server_name.clone(),
             ..RedisOptions::default()
         };
@@ -223,6 +227,7 @@ impl StoreConfig {
             ("key", self.key != usual.key),
             ("username", self.username != usual.username),
             ("password_file", self.password_file != usual.password_file),
+            ("address_map", self.address_map != usual.address_map),
             ("tls_server_name", self.tls_server_name != usual.tls_server_name),
             ("sentinel_username", self.sentinel_username != usual.sentinel_username),
             ("sentinel_password_file", self.sentinel_password_file.is_some()),
@@ -236,7 +241,7 @@ impl StoreConfig {
         let is_sentinel = scheme.ends_with("+sentinel");
         let is_tls = scheme.starts_with("rediss") || scheme.starts_with("valkeys");
         for (name, is_set, has_effect) in [
-            ("groups", self.groups != usual.groups, is_cluster),
+            ("address_map", !self.address_map.is_empty(), is_cluster || is_sentinel),
             ("sentinel_username", self.sentinel_username.is_some(), is_sentinel),
             ("sentinel_password_file", self.sentinel_password_file.is_some(), is_sentinel),
             ("tls_server_name", self.tls_server_name.is_some(), is_tls),
@@ -291,6 +296,7 @@ impl StoreConfig {
             key: fields.get("key")?,
             username: fields.get("username")?,
             password_file: fields.get("password_file")?,
+            address_map: fields.texts("address_map")?,
             tls_server_name: fields.get("tls_server_name")?,
             sentinel_username: fields.get("sentinel_username")?,
             sentinel_password_file: fields.get("sentinel_password_file")?,

@@ -7,6 +7,8 @@ use hyper::{Method, Request, StatusCode};
 use tokio::time::timeout;
 
 use crate::services::Services;
+use crate::store_watch::describe_outage;
+use tollgate::NodeStats;
 use tollgate_envoy::xds::NoLimits;
 use tollgate_http::{Reply, method_not_allowed, problem_reply, text};
 use tollgate_rules::query;
@@ -79,10 +81,20 @@ async fn ready(services: &Services, query: Option<&str>) -> Reply {
 
 /// Why the store is unavailable.
 async fn store_error(services: &Services) -> Option<String> {
-    let ready = services.engine.limiter().as_redis()?.ready();
+    let redis = services.engine.limiter().as_redis()?;
+    let ready = redis.ready();
     match timeout(Duration::ZERO, ready).await {
-        Ok(Ok(())) => None,
+        Ok(Ok(())) => unavailable_nodes(&redis.nodes()),
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some("it is not connected yet".to_owned()),
     }
+}
+
+/// The nodes that are unavailable, with the reason of each.
+fn unavailable_nodes(nodes: &[NodeStats]) -> Option<String> {
+    let unavailable = nodes.iter().filter(|node| node.outages > 0 && !node.is_up());
+    let lines: Vec<_> = unavailable.map(describe_outage).collect();
+    let (count, all) = (lines.len(), nodes.len());
+    let lines = lines.join("\n");
+    (count > 0).then(|| format!("{count} of {all} nodes are unavailable\n{lines}"))
 }

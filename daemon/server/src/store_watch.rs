@@ -1,13 +1,18 @@
-//! Logging the availability of a Redis store.
+//! Logging the availability of a Redis store and of its nodes, and the warnings of its servers.
 
+mod nodes;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate::RedisStore;
+use tollgate::{Failure, NodeStats, RedisStore, Warning};
 
 use crate::services::Services;
+use nodes::NodeWatch;
+pub(crate) use nodes::describe_outage;
 
 /// The interval of probes, and so the shortest time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -24,7 +29,8 @@ pub(crate) fn start(services: &Arc<Services>) -> JoinSet<()> {
 async fn watch(services: Arc<Services>, store: RedisStore) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut watched, mut is_warned) = (Watched::default(), false);
+    let (mut watched, mut password) = (Watched::default(), PasswordWatch::default());
+    let (mut nodes, mut warnings) = (NodeWatch::default(), WarningWatch::default());
     loop {
         ticks.tick().await;
         let ready = store.ready().await.map_err(|error| error.to_string());
@@ -45,12 +51,69 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
             }
             None => {}
         }
-        if watched.known == Known::Reachable && !is_warned {
-            is_warned = true;
-            for warning in store.warnings().await {
+        password.log_changes(&store);
+        let current = store.nodes();
+        nodes.update(&current).iter().for_each(nodes::Event::log);
+        if warnings.is_due(&current) {
+            for warning in warnings.update(store.warnings().await) {
                 tracing::warn!("{warning}");
             }
         }
+    }
+}
+
+/// The replacement of passwords at the last probe.
+#[derive(Debug, Default)]
+struct PasswordWatch {
+    replaced: u64,
+    failure: Option<Failure>,
+}
+
+impl PasswordWatch {
+    fn log_changes(&mut self, store: &RedisStore) {
+        let (replaced, failure) = (store.stats().replaced_passwords, store.password_failure());
+        if replaced > self.replaced {
+            tracing::info!("store password replaced");
+        }
+        if let Some(failure) = failure.as_ref().filter(|_| self.failure != failure) {
+            tracing::warn!("keeping the previous store password: {failure}");
+        }
+        *self = PasswordWatch { replaced, failure };
+    }
+}
+
+/// The number of probes between two checks of the servers.
+const PROBES_PER_CHECK: u32 = 10;
+
+/// When the configuration of the servers is checked, and which warnings were logged.
+#[derive(Debug, Default)]
+struct WarningWatch {
+    /// The servers that are up, each with the number of its outages: after a failover or a restart,
+    /// the configuration may be another.
+    servers: Vec<(Box<str>, u64)>,
+    probes: u32,
+    known: BTreeSet<Warning>,
+}
+
+impl WarningWatch {
+    fn is_due(&mut self, nodes: &[NodeStats]) -> bool {
+        let up = nodes.iter().filter(|node| node.is_up());
+        let servers: Vec<_> = up.map(|node| (node.address.clone(), node.outages)).collect();
+        self.probes += 1;
+        if servers == self.servers && self.probes < PROBES_PER_CHECK {
+            return false;
+        }
+        self.probes = 0;
+        self.servers = servers;
+        true
+    }
+
+    /// Returns the warnings that are new.
+    fn update(&mut self, found: Vec<Warning>) -> Vec<Warning> {
+        let found: BTreeSet<_> = found.into_iter().collect();
+        let new = found.difference(&self.known).cloned().collect();
+        self.known = found;
+        new
     }
 }
 
@@ -109,6 +172,22 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_are_checked_when_they_change_and_regularly() {
+        let node = |connections, outages| {
+            let mut node = NodeStats::default();
+            node.connections = connections;
+            node.outages = outages;
+            node
+        };
+        let mut watch = WarningWatch::default();
+        assert!(watch.is_due(&[node(2, 0)]));
+        assert!(!watch.is_due(&[node(1, 0)]));
+        assert!(watch.is_due(&[node(1, 1)]));
+        let due = (0..2 * PROBES_PER_CHECK).filter(|_| watch.is_due(&[node(1, 1)])).count();
+        assert_eq!(due, 2);
+    }
 
     #[test]
     fn each_change_of_availability_is_reported_once() {

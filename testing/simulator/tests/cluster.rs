@@ -177,7 +177,7 @@ fn a_cluster_is_down_without_an_owner_of_each_slot() {
 fn the_store_is_correct_while_slots_move() {
     run(0, async |world, cluster, _| {
         world.links().set_latency(ms(1), ms(1));
-        let options = RedisOptions { groups: 1, ..world.options() };
+        let options = RedisOptions { groups: Some(1), ..world.options() };
         let store = RedisStore::open(&cluster.url(), options).unwrap();
         store.ready().await.unwrap();
         let policy: Policy = "20/h".parse().unwrap();

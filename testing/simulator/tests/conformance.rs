@@ -14,7 +14,7 @@ async fn assert_every_row_holds(world: &World, url: &str, short_log: Option<u16>
         opened += 1;
         let options = RedisOptions {
             namespace: format!("n{opened}"),
-            groups: 1,
+            groups: url.contains("+cluster").then_some(1),
             connections: 1,
             clock: Some(clock.clone()),
             short_log,

@@ -137,7 +137,7 @@ async fn run(world: World) -> (u64, u64) {
     world.links().set_latency(Duration::from_micros(300), Duration::from_millis(2));
     let open = || {
         let call_timeout = Duration::from_millis(100);
-        let options = RedisOptions { groups: 8, call_timeout, ..world.options() };
+        let options = RedisOptions { groups: Some(8), call_timeout, ..world.options() };
         RedisStore::open(&cluster.url(), options).unwrap()
     };
     let stores = vec![open(), open()];

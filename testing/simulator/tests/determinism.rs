@@ -106,7 +106,8 @@ fn run(seed: u64, start: impl Fn(&World) -> (String, Vec<Server>)) -> Outcome {
         let (url, servers) = start(&world);
         world.links().set_latency(Duration::from_micros(300), Duration::from_millis(2));
         world.links().set_splitting(true);
-        let options = RedisOptions { groups: 8, ..world.options() };
+        let options =
+            RedisOptions { groups: url.contains("+cluster").then_some(8), ..world.options() };
         let store = RedisStore::open(&url, options).unwrap();
         let _: Result<_, _> = store.ready().await;
         let faults = tokio::spawn(cause_faults(world.clone(), servers));

@@ -66,7 +66,10 @@ impl Config {
         self
     }
 
-    pub(crate) fn sentinel(mut self) -> Self {
+    /// Makes the server a sentinel; add lines such as `sentinel monitor NAME HOST PORT QUORUM`. For a
+    /// primary with several sentinels, see [`Sentinel`](crate::Sentinel).
+    #[must_use]
+    pub fn sentinel(mut self) -> Self {
         self.is_sentinel = true;
         self
     }

@@ -1,7 +1,5 @@
 //! Making connections.
 
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,17 +13,17 @@ use tollgate_store::{Failure, FailureKind};
 
 use super::tls::Tls;
 use super::{CommandChannel, Connection};
+use crate::credentials::Credentials;
 use crate::error;
 use crate::network::Network;
 use crate::options::RedisOptions;
-use crate::url::{Address, Login};
+use crate::url::Address;
 
 /// Makes connections.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     info: RedisConnectionInfo,
-    /// The file with the password, if it is not in `info`.
-    password_file: Option<PathBuf>,
+    credentials: Arc<Credentials>,
     tls: Option<Tls>,
     /// Replaces TCP and TLS in simulations.
     network: Option<Arc<dyn Network>>,
@@ -43,22 +41,16 @@ const USER_TIMEOUT: Duration = Duration::from_secs(3);
 impl Dialer {
     pub(crate) fn new(
         options: &RedisOptions,
-        login: &Login,
+        credentials: &Arc<Credentials>,
         database: u32,
         is_tls: bool,
     ) -> Dialer {
         // Users with minimal permissions cannot set the name of the client library.
-        let mut info = RedisConnectionInfo::default().set_skip_set_lib_name();
-        info = info.set_db(i64::from(database));
-        if let Some(username) = &login.username {
-            info = info.set_username(username).set_password("");
-        }
-        if let Some(password) = &login.password {
-            info = info.set_password(password);
-        }
+        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let info = info.set_db(i64::from(database));
         Dialer {
             info,
-            password_file: login.password_file.clone(),
+            credentials: Arc::clone(credentials),
             tls: is_tls.then(|| Tls::new(options)),
             network: options.network.clone(),
             connect_timeout: options.connect_timeout,
@@ -70,9 +62,9 @@ impl Dialer {
     pub(crate) async fn dial(
         &self,
         address: &Address,
-        on_close: impl FnOnce() + Send + 'static,
+        on_close: impl Fn() + Clone + Send + 'static,
     ) -> Result<Connection, Failure> {
-        let dialed = tokio::time::timeout(self.connect_timeout, self.dial_at(address, on_close));
+        let dialed = tokio::time::timeout(self.connect_timeout, self.log_in(address, on_close));
         let result = dialed.await.unwrap_or_else(|_| {
             let message = format!("no connection within {:?}", self.connect_timeout);
             Err(Failure::new(FailureKind::Unreachable, message))
@@ -80,53 +72,63 @@ impl Dialer {
         result.map_err(|error| Failure::new(error.kind, format!("{address}: {}", error.message)))
     }
 
+    /// Connects with the first password that the server accepts.
+    async fn log_in(
+        &self,
+        address: &Address,
+        on_close: impl Fn() + Clone + Send + 'static,
+    ) -> Result<Connection, Failure> {
+        let mut result = Err(Failure::new(FailureKind::WrongPassword, "no password"));
+        for password in self.credentials.passwords().await? {
+            let info = self.credentials.apply(self.info.clone(), password.as_deref());
+            result = self.dial_at(address, &info, on_close.clone()).await;
+            match &result {
+                Err(failure) if failure.kind == FailureKind::WrongPassword => {}
+                Err(_) => break,
+                Ok(_) => {
+                    password.iter().for_each(|accepted| self.credentials.record_accepted(accepted));
+                    break;
+                }
+            }
+        }
+        result
+    }
+
     async fn dial_at(
         &self,
         address: &Address,
-        on_close: impl FnOnce() + Send + 'static,
+        info: &RedisConnectionInfo,
+        on_close: impl Fn() + Send + 'static,
     ) -> Result<Connection, Failure> {
         match (address, &self.tls) {
             (Address::Unix(path), _) => {
                 let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-                self.greet(stream, on_close).await
+                self.greet(stream, info, on_close).await
             }
             (Address::Tcp { host, port }, tls) => {
                 if let Some(network) = &self.network {
                     let stream = network.connect(host, *port).await.map_err(unreachable)?;
-                    return self.greet(stream, on_close).await;
+                    return self.greet(stream, info, on_close).await;
                 }
                 let stream = TcpStream::connect((&**host, *port)).await.map_err(unreachable)?;
                 set_up(&stream).map_err(unreachable)?;
                 match tls {
-                    None => self.greet(stream, on_close).await,
-                    Some(tls) => self.greet(tls.wrap(host, stream).await?, on_close).await,
+                    None => self.greet(stream, info, on_close).await,
+                    Some(tls) => self.greet(tls.wrap(host, stream).await?, info, on_close).await,
                 }
             }
         }
-    }
-
-    /// Returns the login, with the password from the file if there is one.
-    async fn info(&self) -> Result<RedisConnectionInfo, Failure> {
-        let Some(file) = self.password_file.clone() else { return Ok(self.info.clone()) };
-        let shown = file.display().to_string();
-        let unreadable = |why: &dyn fmt::Display| {
-            let message = format!("the option password_file: cannot read {shown}: {why}");
-            Failure::new(FailureKind::WrongPassword, message)
-        };
-        let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
-        let read = read.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
-        Ok(self.info.clone().set_password(read.trim_end_matches(['\r', '\n'])))
     }
 
     /// Logs in and selects the database.
     async fn greet(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        on_close: impl FnOnce() + Send + 'static,
+        info: &RedisConnectionInfo,
+        on_close: impl Fn() + Send + 'static,
     ) -> Result<Connection, Failure> {
-        let info = self.info().await?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
-        let result = MultiplexedConnection::new_with_config(&info, stream, config).await;
+        let result = MultiplexedConnection::new_with_config(info, stream, config).await;
         let (connection, driver) = result.map_err(error::from_connect)?;
         let is_closed = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&is_closed);

@@ -53,6 +53,8 @@ pub(crate) struct CallOptions {
     pub(crate) sends_asking: bool,
     /// Whether to load the script first.
     pub(crate) loads_script: bool,
+    /// Whether to send the text of the script, through a proxy that cannot load it.
+    pub(crate) sends_text: bool,
 }
 
 impl CommandChannel {
@@ -100,9 +102,9 @@ impl Connection {
         options: CallOptions,
     ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
         let mut connection = self.channel.0.clone();
-        let command = command_of(call);
+        let command = command_of(call, options.sends_text);
         async move {
-            if options == CallOptions::default() {
+            if !options.loads_script && !options.sends_asking {
                 return into_result(connection.send_packed_command(&command).await);
             }
             let mut pipeline = Pipeline::with_capacity(3);
@@ -138,11 +140,16 @@ impl Drop for Connection {
     }
 }
 
-fn command_of(call: &Call) -> Cmd {
+fn command_of(call: &Call, sends_text: bool) -> Cmd {
     let words = call.keys.iter().chain(&call.args);
     let size = 64 + words.clone().map(|word| word.len() + 16).sum::<usize>();
     let mut command = Cmd::with_capacity(3 + call.keys.len() + call.args.len(), size);
-    command.arg("EVALSHA").arg(script::sha1()).arg(call.keys.len());
+    if sends_text {
+        command.arg("EVAL").arg(script::TEXT);
+    } else {
+        command.arg("EVALSHA").arg(script::sha1());
+    }
+    command.arg(call.keys.len());
     for word in words {
         command.arg(word.as_slice());
     }

@@ -14,6 +14,7 @@ use tollgate_store::{Failure, FailureKind, StoreError};
 
 use primary::Primary;
 
+use crate::handshake::ServerKind;
 use crate::options::DEFAULT_NAMESPACE;
 use crate::store::RedisStore;
 use crate::topology::{self, SlotMap};
@@ -133,8 +134,14 @@ impl RedisStore {
             Ok(()) => {}
         }
         let nodes = self.routes().nodes();
-        if self.context().keyspace.is_partitioned() {
-            return topology::query_slots(&nodes).await;
+        if self.context().server_kind == ServerKind::Proxy {
+            let message =
+                "a proxy cannot list keys: without the option groups, open each server behind it";
+            return Err(Failure::new(FailureKind::WrongTopology, message));
+        }
+        if self.context().server_kind == ServerKind::ClusterNode {
+            let slots = topology::query_slots(&nodes).await?;
+            return Ok(slots.translate(&self.context().address_map));
         }
         let primary = nodes.first().map(|node| SlotMap::single(node.address().clone()));
         primary.ok_or_else(|| Failure::new(FailureKind::Unreachable, "the primary is unknown"))

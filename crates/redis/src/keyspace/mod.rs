@@ -36,6 +36,13 @@ impl Keyspace {
         Keyspace { namespace: namespace.into(), partitions }
     }
 
+    /// Returns the number of partitions, which is 1 without hash tags.
+    pub(crate) fn partitions(&self) -> u16 {
+        let count = self.partitions.as_ref().map_or(1, Partitions::count);
+        #[expect(clippy::expect_used, reason = "the number of partitions is a u16")]
+        u16::try_from(count).expect("a number of partitions fits u16")
+    }
+
     /// Returns the partition of a key, which is the same for all policies; 0 without partitions.
     pub(crate) fn partition_of(&self, key: &[u8]) -> u16 {
         self.partitions.as_ref().map_or(0, |partitions| partitions.partition_of(key))
@@ -101,6 +108,12 @@ impl Keyspace {
         // The tag of the key that stores the number of partitions.
         let own = self.partitions.iter().map(|_| &*self.namespace);
         tags.chain(own).map(|tag| (tag, slot(tag.as_bytes())))
+    }
+
+    /// Returns a name in a partition under which nothing is stored.
+    pub(crate) fn unused_name_in(&self, partition: u16) -> String {
+        let tag = self.partitions.as_ref().map_or("", |partitions| partitions.tag(partition));
+        self.unused_name(tag)
     }
 
     /// Returns a name in the slot of a tag under which nothing is stored.

@@ -1,6 +1,7 @@
 //! Requests that share a call.
 
 use redis::Value;
+use tokio::time::Instant;
 use tollgate_store::{ManualClock, StoreError};
 
 use super::pool::Pool;
@@ -49,12 +50,16 @@ impl Batch {
             Ok(decoded) => decoded,
             Err(error) => return self.fail(&error, pool),
         };
-        let context = &pool.context;
-        context.counters.record_reply(decoded.corrupt, decoded.anomalies);
+        pool.record(|counters| counters.record_reply(decoded.corrupt, decoded.anomalies));
+        let now = Instant::now();
+        let late = self.responders.iter().filter(|responder| responder.is_late(now)).count();
+        if late > 0 {
+            pool.record(|counters| counters.record_late(late));
+        }
         let callers = self.requests.iter().zip(self.responders);
         for ((request, responder), outcome) in callers.zip(decoded.outcomes) {
             if let Err(error) = &outcome {
-                context.counters.record_error(error, request.may_charge());
+                pool.record(|counters| counters.record_error(error, request.may_charge()));
             }
             if let Err(late) = responder.respond(outcome) {
                 pool.reconcile(request, self.key.partition, &late);
@@ -64,7 +69,7 @@ impl Batch {
 
     pub(super) fn fail(self, error: &StoreError, pool: &Pool) {
         for (request, responder) in self.requests.iter().zip(self.responders) {
-            pool.context.counters.record_error(error, request.may_charge());
+            pool.record(|counters| counters.record_error(error, request.may_charge()));
             // If the caller has gone, there is nothing to take back, or it is unknown what.
             let _ = responder.respond(Err(error.clone()));
         }

@@ -1,12 +1,14 @@
 //! A server: the connections to it, and the requests that wait for each.
 
+mod availability;
 mod batch;
 mod connection_state;
 mod pool;
 mod queue;
+mod stats;
 mod task;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tollgate_store::Failure;
 
@@ -15,6 +17,8 @@ use crate::context::StoreContext;
 use crate::request::PendingRequest;
 use crate::url::Address;
 use pool::Pool;
+pub(crate) use stats::NodeList;
+pub use stats::{NodeStats, ScriptTime};
 
 /// A server, and the connections to it. They close when this is dropped.
 #[derive(Debug)]
@@ -24,6 +28,7 @@ impl Node {
     /// Starts to connect in the background.
     pub(crate) fn start(address: &Address, context: &Arc<StoreContext>) -> Self {
         let pool = Arc::new(Pool::new(address.clone(), Arc::clone(context)));
+        context.nodes.add(&pool);
         for index in 0..pool.connections.len() {
             task::start(&pool, index);
         }
@@ -48,6 +53,10 @@ impl Node {
         self.0.commands()
     }
 
+    pub(crate) fn set_script_time(&self, script_time: ScriptTime) {
+        *self.0.script_time.lock().unwrap_or_else(PoisonError::into_inner) = script_time;
+    }
+
     /// Returns why the server cannot be used, after an attempt to connect has failed.
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.0.failure()
@@ -56,6 +65,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.0.context.nodes.remove(&self.0);
         self.0.close();
     }
 }

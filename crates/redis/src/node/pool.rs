@@ -7,12 +7,15 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
+use super::availability::Availability;
 use super::queue::{RequestQueue, Taken};
+use super::stats::{NodeStats, ScriptTime};
 use crate::compensation::reconcile;
 use crate::connection::CommandChannel;
 use crate::context::{Status, StoreContext, TopologyEvent, store_closed};
 use crate::keyspace::{bucket, hash};
 use crate::request::{Outcome, PendingRequest, Response, StoreRequest};
+use crate::stats::Counters;
 use crate::url::Address;
 
 /// The connections to a server. The first is the leader: while no connection is up, it alone tries to
@@ -26,8 +29,11 @@ pub(super) struct Pool {
     up: AtomicU64,
     /// The number of requests that wait for the server.
     len: AtomicUsize,
-    /// Why there is no connection, after an attempt has failed.
-    down: Mutex<Option<Failure>>,
+    /// The number of requests in the calls that are in flight.
+    pub(super) in_flight: AtomicUsize,
+    counters: Counters,
+    availability: Mutex<Availability>,
+    pub(super) script_time: Mutex<ScriptTime>,
 }
 
 /// The requests that wait for a connection.
@@ -55,7 +61,10 @@ impl Pool {
             connections: connections.collect(),
             up: AtomicU64::new(0),
             len: AtomicUsize::new(0),
-            down: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            counters: Counters::default(),
+            availability: Mutex::new(Availability::new(Instant::now())),
+            script_time: Mutex::default(),
         }
     }
 
@@ -63,9 +72,35 @@ impl Pool {
         self.up.load(Ordering::Acquire) != 0
     }
 
+    /// Records an event in the counters of the store and of this server.
+    pub(super) fn record(&self, record: impl Fn(&Counters)) {
+        record(&self.context.counters);
+        record(&self.counters);
+    }
+
+    pub(super) fn stats(&self) -> NodeStats {
+        let availability = self.lock_availability();
+        NodeStats {
+            address: self.address.to_string().into(),
+            connections: self.up.load(Ordering::Acquire).count_ones(),
+            failure: availability.cause().cloned(),
+            outages: availability.outages(),
+            last_outage: availability.last_outage(Instant::now()),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            queued: self.len.load(Ordering::Relaxed),
+            script_time: *self.script_time.lock().unwrap_or_else(PoisonError::into_inner),
+            counters: self.counters.lock().clone(),
+        }
+    }
+
     /// Returns a channel for commands, if a connection is up.
     pub(super) fn commands(&self) -> Option<CommandChannel> {
-        self.connections.iter().find_map(|queue| queue.lock().commands.clone())
+        self.all_commands().next()
+    }
+
+    /// Returns a channel for commands on each connection that is up.
+    pub(super) fn all_commands(&self) -> impl Iterator<Item = CommandChannel> {
+        self.connections.iter().filter_map(|queue| queue.lock().commands.clone())
     }
 
     /// Enqueues a request, or responds at once if it cannot be sent. Requests with the same first key
@@ -129,7 +164,7 @@ impl Pool {
             self.len.fetch_sub(removed, Ordering::Relaxed);
         }
         if taken.abandoned > 0 {
-            self.context.counters.lock().abandoned += taken.abandoned;
+            self.record(|counters| counters.lock().abandoned += taken.abandoned);
         }
         self.fail_late(std::mem::take(&mut taken.late));
         taken
@@ -161,7 +196,7 @@ impl Pool {
     pub(super) fn set_up(&self, index: usize, commands: CommandChannel) {
         self.connections[index].lock().commands = Some(commands);
         let were_up = self.up.fetch_or(1 << index, Ordering::AcqRel);
-        *self.lock_down() = None;
+        self.lock_availability().record_up(Instant::now());
         if were_up == 0 {
             // The other connections are made now.
             self.connections.iter().for_each(|queue| queue.wake.notify_one());
@@ -172,12 +207,15 @@ impl Pool {
     }
 
     /// Records that a connection was lost; moves its requests to another that is up, if there is one.
-    pub(super) fn set_lost(&self, index: usize) {
+    pub(super) fn set_lost(&self, index: usize, failure: &Failure) {
         let mut inner = self.connections[index].lock();
         inner.commands = None;
         let others = self.up.fetch_and(!(1 << index), Ordering::AcqRel) & !(1 << index);
         let moved = if others != 0 || index > 0 { inner.requests.take_all() } else { Vec::new() };
         drop(inner);
+        if others == 0 {
+            self.lock_availability().record_lost(failure, Instant::now());
+        }
         self.len.fetch_sub(moved.len(), Ordering::Relaxed);
         moved.into_iter().for_each(|pending| self.submit(pending));
         self.notify_connection_lost();
@@ -190,7 +228,7 @@ impl Pool {
         if self.is_up() {
             return;
         }
-        *self.lock_down() = Some(failure.clone());
+        self.lock_availability().record_failed_attempt(failure);
         let error = failure.clone().into();
         for queue in &self.connections {
             let pending = queue.lock().requests.take_all();
@@ -202,11 +240,11 @@ impl Pool {
 
     /// Returns why the server cannot be used, after an attempt to connect has failed.
     pub(super) fn failure(&self) -> Option<Failure> {
-        self.lock_down().clone()
+        self.lock_availability().failure().cloned()
     }
 
-    fn lock_down(&self) -> MutexGuard<'_, Option<Failure>> {
-        self.down.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_availability(&self) -> MutexGuard<'_, Availability> {
+        self.availability.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the status of the store, if this is its only server.
@@ -236,7 +274,7 @@ impl Pool {
 
     pub(super) fn fail(&self, requests: Vec<PendingRequest>, error: &StoreError) {
         for pending in requests {
-            self.context.counters.record_error(error, pending.request.may_charge());
+            self.record(|counters| counters.record_error(error, pending.request.may_charge()));
             // If the caller has gone, nothing was charged.
             let _ = pending.responder.respond(Err(error.clone()));
         }

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use redis::{ServerError, Value};
 use tokio::time::Instant;
-use tollgate_store::Failure;
+use tollgate_store::{Failure, FailureKind};
 
 use super::batch::Batch;
 use super::connection_state::{ConnectionState, Step, ends_connection};
@@ -23,7 +24,7 @@ use super::pool::{ConnectionQueue, Pool};
 use crate::connection::{CallOptions, CommandError, Connection};
 use crate::context::{TopologyEvent, sleep_until, store_closed, wait_for};
 use crate::error;
-use crate::handshake::check_server;
+use crate::handshake::{ServerKind, check_server};
 use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
@@ -45,7 +46,8 @@ pub(super) fn start(pool: &Arc<Pool>, index: usize) {
     let pool = Arc::clone(pool);
     tokio::spawn(async move {
         while AssertUnwindSafe(Task::new(&pool, index).run()).catch_unwind().await.is_err() {
-            pool.set_lost(index);
+            let message = "the task of the connection failed";
+            pool.set_lost(index, &Failure::new(FailureKind::Unreachable, message));
         }
     });
 }
@@ -77,6 +79,26 @@ struct CallResult {
     generation: u64,
     sent: Instant,
     ends_packet: bool,
+    in_flight: InFlight,
+}
+
+/// Counts the requests of a call as in flight until it is dropped.
+struct InFlight {
+    pool: Arc<Pool>,
+    requests: usize,
+}
+
+impl InFlight {
+    fn new(pool: &Arc<Pool>, requests: usize) -> Self {
+        pool.in_flight.fetch_add(requests, Ordering::Relaxed);
+        InFlight { pool: Arc::clone(pool), requests }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.pool.in_flight.fetch_sub(self.requests, Ordering::Relaxed);
+    }
 }
 
 impl Task {
@@ -138,7 +160,8 @@ impl Task {
     /// again.
     fn maintain_connection(&mut self) -> Option<Instant> {
         if self.connection.as_ref().is_some_and(Connection::is_closed) {
-            self.drop_connection();
+            let message = "the server closed the connection";
+            self.drop_connection(&Failure::new(FailureKind::Unreachable, message));
         }
         let may_connect = self.index == 0 || self.pool.is_up();
         if !may_connect || self.queue().is_closed() {
@@ -154,10 +177,10 @@ impl Task {
         }
     }
 
-    fn drop_connection(&mut self) {
+    fn drop_connection(&mut self, failure: &Failure) {
         self.connection = None;
         self.state.record_loss(Instant::now(), Jitter::random());
-        self.pool.set_lost(self.index);
+        self.pool.set_lost(self.index, failure);
     }
 
     fn handle_attempt(&mut self, attempt: Result<Connection, Failure>) {
@@ -165,7 +188,7 @@ impl Task {
         match attempt {
             Ok(connection) => {
                 if self.generation > 0 {
-                    self.pool.context.counters.lock().reconnects += 1;
+                    self.pool.record(|counters| counters.lock().reconnects += 1);
                 }
                 self.generation += 1;
                 self.round_trip = Duration::ZERO;
@@ -205,20 +228,28 @@ impl Task {
 
     fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
         let Some(connection) = &self.connection else { return };
-        self.pool.context.counters.record_call(batch.len());
-        let options =
-            CallOptions { sends_asking: batch.key.is_asking, loads_script: batch.script_loads > 0 };
+        self.pool.record(|counters| counters.record_call(batch.len()));
+        let (has_script, is_proxy) =
+            (batch.script_loads == 0, self.pool.context.server_kind == ServerKind::Proxy);
+        let options = CallOptions {
+            sends_asking: batch.key.is_asking,
+            loads_script: !has_script && !is_proxy,
+            sends_text: !has_script && is_proxy,
+        };
         let reply = connection.call(&batch.call, options);
         let generation = self.generation;
+        let in_flight = InFlight::new(&self.pool, batch.len());
         self.in_flight.push_back(Box::pin(async move {
-            CallResult { result: reply.await, batch, generation, sent, ends_packet }
+            CallResult { result: reply.await, batch, generation, sent, ends_packet, in_flight }
         }));
     }
 
     fn handle_result(&mut self, result: CallResult) {
-        let CallResult { mut batch, result, generation, sent, ends_packet } = result;
+        let CallResult { mut batch, result, generation, sent, ends_packet, in_flight } = result;
+        drop(in_flight);
         self.packets -= usize::from(ends_packet);
         let sample = sent.elapsed();
+        self.pool.record(|counters| counters.record_round_trip(sample));
         self.round_trip = if sample < self.round_trip {
             (self.round_trip + sample) / 2
         } else {
@@ -231,20 +262,22 @@ impl Task {
             Ok(reply) => batch.respond(reply, &self.pool),
             Err(CommandError::Lost(failure)) => {
                 if is_current {
-                    self.drop_connection();
+                    let lost = Failure::new(FailureKind::Unreachable, failure.message.clone());
+                    self.drop_connection(&lost);
                 }
                 batch.fail(&failure.into(), &self.pool);
             }
             Err(CommandError::Server(error))
                 if error.code() == "NOSCRIPT" && batch.script_loads < MAX_SCRIPT_LOADS =>
             {
-                self.pool.context.counters.lock().noscripts += 1;
+                self.pool.record(|counters| counters.lock().noscripts += 1);
                 batch.script_loads += 1;
                 self.repeats.push_back(batch);
             }
             Err(CommandError::Server(error)) => {
-                if is_current && ends_connection(error::from_server(&error).kind) {
-                    self.drop_connection();
+                let failure = error::from_server(&error);
+                if is_current && ends_connection(failure.kind) {
+                    self.drop_connection(&failure);
                 }
                 self.handle_rejection(batch, &error);
             }
@@ -277,11 +310,13 @@ impl Task {
             // They wait for the next connection, which may be to another server.
             return requests.into_iter().for_each(|pending| self.pool.submit(pending));
         }
-        self.pool.context.counters.lock().redirections += 1;
+        self.pool.record(|counters| counters.lock().redirections += 1);
         if error.code() == "TRYAGAIN" && is_single_request {
             return self.pool.decide_apart(requests);
         }
         let to = error.details().and_then(|details| redirection(details, &self.pool.address));
+        let map = &self.pool.context.address_map;
+        let to = to.map(|(slot, to)| (slot, map.translate(to)));
         let event = match (error.code(), to) {
             ("MOVED", Some((slot, to))) => TopologyEvent::Moved { slot, to, requests },
             ("ASK", Some((_, to))) => TopologyEvent::Ask { to, requests },
@@ -325,9 +360,10 @@ async fn connect(pool: Arc<Pool>, index: usize) -> Result<Connection, Failure> {
     let waker = Arc::clone(&pool);
     let on_close = move || waker.connections[index].wake.notify_one();
     let context = &pool.context;
-    context.counters.lock().dials += 1;
+    pool.record(|counters| counters.lock().dials += 1);
     let connection = context.dialer.dial(&pool.address, on_close).await?;
-    check_server(&connection, context.server_kind).await.map_err(|failure| {
+    let checked = check_server(&connection, context.server_kind, &context.keyspace).await;
+    checked.map_err(|failure| {
         Failure::new(failure.kind, format!("{}: {}", pool.address, failure.message))
     })?;
     Ok(connection)

@@ -81,7 +81,7 @@ impl Topology {
             Discovery::Sentinels(_) => (&[][..], SENTINEL_INTERVAL),
         };
         let partitions = matches!(discovery, Discovery::Cluster(_))
-            .then(|| PartitionCheck::new(&context.options));
+            .then(|| PartitionCheck::new(&context.options, context.keyspace.partitions()));
         Topology {
             state: TopologyState::new(seeds, Schedule::new(interval, Instant::now())),
             context: Arc::clone(context),
@@ -169,6 +169,7 @@ impl Topology {
         self.state.schedule.end_query();
         match result {
             Ok((speaker, map)) => {
+                let map = map.translate(&self.context.address_map);
                 if self.state.record_map(&speaker, map) {
                     self.doubt();
                 }
@@ -210,26 +211,20 @@ impl Topology {
             return;
         }
         let Some(slots) = self.state.slots() else { return };
-        let by_partition = match &self.discovery {
-            Discovery::Cluster(_) => {
-                slots.by_partition(&self.context.keyspace, self.context.options.groups)
+        if matches!(self.discovery, Discovery::Sentinels(_)) {
+            let Some(master) = slots.nodes.first() else { return };
+            // A sentinel may be outdated: a new master must be connected, and thereby have
+            // proved that it is a master, before it replaces one that is.
+            let is_connected =
+                |address: &Address| self.nodes.get(address).is_some_and(|node| node.is_connected());
+            let current = self.routes.nodes();
+            let is_current_connected = current.iter().any(|node| node.is_connected());
+            if !is_connected(master) && is_current_connected {
+                return;
             }
-            Discovery::Sentinels(_) => {
-                let Some(master) = slots.nodes.first() else { return };
-                // A sentinel may be outdated: a new master must be connected, and thereby have
-                // proved that it is a master, before it replaces one that is.
-                let is_connected = |address: &Address| {
-                    self.nodes.get(address).is_some_and(|node| node.is_connected())
-                };
-                let current = self.routes.nodes();
-                let is_current_connected = current.iter().any(|node| node.is_connected());
-                if !is_connected(master) && is_current_connected {
-                    return;
-                }
-                vec![Some(master.clone())]
-            }
-        };
-        let nodes = by_partition
+        }
+        let nodes = slots
+            .by_partition(&self.context.keyspace)
             .into_iter()
             .map(|address| address.and_then(|address| self.nodes.get(&address).map(Arc::clone)));
         self.routes.set(nodes.collect::<Vec<_>>());

@@ -60,11 +60,11 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_millis(250);
 
 impl PartitionCheck {
-    pub(super) fn new(options: &RedisOptions) -> Self {
+    pub(super) fn new(options: &RedisOptions, partitions: u16) -> Self {
         let namespace = &options.namespace;
         let record = Record {
             name: format!("{namespace}:{{{namespace}}}:#groups"),
-            partitions: options.groups,
+            partitions,
             expiry_ms: if options.clock.is_some() { REPLAY_EXPIRY_MS } else { EXPIRY_MS },
         };
         let slot = slot(namespace.as_bytes());

@@ -10,7 +10,7 @@ use tollgate_store::{Failure, FailureKind};
 
 use super::discovery::{first_success, text};
 use super::slot_map::SlotMap;
-use crate::connection::{Connection, Dialer};
+use crate::connection::{CommandChannel, Connection, Dialer};
 use crate::url::Address;
 
 /// The sentinels of a master.
@@ -37,19 +37,30 @@ impl Sentinels {
     /// Queries the sentinel that answered last; if that fails, the others. Returns the sentinel that
     /// answered, and the master.
     pub(super) async fn query(&self) -> Result<(Address, SlotMap), Failure> {
-        let last = lock(&self.last).take();
-        if let Some((sentinel, connection)) = last.filter(|(_, last)| !last.is_closed()) {
-            let master = self.query_sentinel(&sentinel, connection).await;
+        let last = lock(&self.last)
+            .as_ref()
+            .filter(|(_, connection)| !connection.is_closed())
+            .map(|(sentinel, connection)| (sentinel.clone(), connection.commands()));
+        if let Some((sentinel, commands)) = last {
+            let master = self.query_sentinel(&sentinel, &commands).await;
             if master.is_ok() {
                 return master;
             }
         }
+        lock(&self.last).take();
         first_success(self.sentinels.iter().map(async |sentinel| {
             self.limit_dials(sentinel).await;
             let connection = self.dialer.dial(sentinel, || ()).await?;
-            self.query_sentinel(sentinel, connection).await
+            let master = self.query_sentinel(sentinel, &connection.commands()).await?;
+            *lock(&self.last) = Some((sentinel.clone(), connection));
+            Ok(master)
         }))
         .await
+    }
+
+    /// Returns the connection to the sentinel that answered last.
+    pub(crate) fn connection(&self) -> Option<CommandChannel> {
+        lock(&self.last).as_ref().map(|(_, connection)| connection.commands())
     }
 
     /// Waits until a connection to a sentinel may be tried again.
@@ -64,15 +75,14 @@ impl Sentinels {
     async fn query_sentinel(
         &self,
         sentinel: &Address,
-        connection: Connection,
+        commands: &CommandChannel,
     ) -> Result<(Address, SlotMap), Failure> {
         let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &self.master];
-        let reply = connection.command(&words).await.map_err(|error| error.failure())?;
+        let reply = commands.command(&words).await.map_err(|error| error.failure())?;
         let master = parse_address(&reply, sentinel).ok_or_else(|| {
             let message = format!("the sentinel {sentinel} has no master {:?}", self.master);
             Failure::new(FailureKind::WrongTopology, message)
         })?;
-        *lock(&self.last) = Some((sentinel.clone(), connection));
         Ok((sentinel.clone(), SlotMap::single(master)))
     }
 }

@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::discovery::text;
 use crate::keyspace::{Keyspace, SLOTS};
-use crate::url::Address;
+use crate::url::{Address, AddressMap};
 
 /// The node of each slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +54,14 @@ impl SlotMap {
             slots.owners.get_mut(first..=last)?.fill(Some(Owner { node, epoch }));
         }
         Some(slots).filter(|slots| !slots.nodes.is_empty())
+    }
+
+    /// Replaces the addresses that the servers announced.
+    pub(crate) fn translate(mut self, addresses: &AddressMap) -> Self {
+        for node in &mut self.nodes {
+            *node = addresses.translate(node.clone());
+        }
+        self
     }
 
     /// Takes over a newer map. A slot keeps its owner if the map names another under an epoch that
@@ -127,13 +135,9 @@ impl SlotMap {
     }
 
     /// Returns the node of each partition.
-    pub(crate) fn by_partition(
-        &self,
-        keyspace: &Keyspace,
-        partitions: u16,
-    ) -> Vec<Option<Address>> {
+    pub(crate) fn by_partition(&self, keyspace: &Keyspace) -> Vec<Option<Address>> {
         let node_of = |partition| self.node_of(keyspace.slot_of_partition(partition)).cloned();
-        (0..partitions).map(node_of).collect()
+        (0..keyspace.partitions()).map(node_of).collect()
     }
 
     /// Returns the index of a node, which is added if necessary.

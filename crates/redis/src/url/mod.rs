@@ -5,10 +5,12 @@
 //! `rediss` in place of `redis` for TLS, and `valkey` as an alias of `redis`.
 
 mod address;
+mod address_map;
 
 use std::path::PathBuf;
 
 pub(crate) use address::Address;
+pub(crate) use address_map::AddressMap;
 
 use crate::error::OpenError;
 

@@ -47,7 +47,7 @@ impl Deployment {
         let namespace = format!("n{}", self.opened.fetch_add(1, Ordering::Relaxed));
         let options = RedisOptions {
             namespace,
-            groups: 1,
+            groups: self.url.contains("+cluster").then_some(1),
             connections: 1,
             clock: Some(self.clock.clone()),
             short_log: self.short_log,

@@ -20,7 +20,7 @@ fn post(daemon: &Daemon, path: &str, body: &str) {
 }
 
 /// The metrics page in the format of the header `Accept`.
-fn page(daemon: &Daemon, accept: &str) -> String {
+pub(crate) fn page(daemon: &Daemon, accept: &str) -> String {
     let accept = format!("Accept: {accept}");
     send(daemon.metrics_address(), "GET /metrics", &[&accept], "").body
 }

@@ -3,8 +3,10 @@
 use std::process::Stdio;
 
 use serde_json::Value;
+use tollgate_testkit::Sentinel;
 
 use crate::client::send;
+use crate::metrics::page;
 use crate::process::{Daemon, run};
 
 #[test]
@@ -51,6 +53,44 @@ fn log_is_text_or_json() {
     assert_eq!(line("listening")["level"], "DEBUG");
     assert!(line("listening")["address"].is_string(), "{json}");
     assert!(!json.contains("readyz"), "{json}");
+}
+
+/// Polls the metrics until a metric of a node of the store is above zero.
+fn wait_for_node(daemon: &Daemon, metric: &str, address: &str) {
+    let series = format!("\n{metric}{{address=\"{address}\"}} ");
+    let is_above_zero =
+        |page: String| page.split_once(&series).is_some_and(|(_, rest)| !rest.starts_with("0\n"));
+    for _ in 0..6_000 {
+        if is_above_zero(page(daemon, "")) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no {metric} of {address}: {}", page(daemon, ""));
+}
+
+#[test]
+fn a_failover_is_logged_with_the_warnings_of_the_new_primary() {
+    let sentinel = Sentinel::start();
+    let [primary, replica] = sentinel.servers() else { panic!("{sentinel:?}") };
+    replica.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let log = log_of(&format!("store: {{ url: \"{}\" }}", sentinel.url()), |daemon| {
+        // The servers are checked when they are first reached.
+        wait_for_node(daemon, "tollgate_store_node_scripts_total", &primary.address());
+        sentinel.kill_primary();
+        wait_for_node(daemon, "tollgate_store_node_scripts_total", &replica.address());
+    });
+    let (primary, replica) = (primary.address(), replica.address());
+    for (level, line) in [
+        ("WARN", format!("store node unavailable: {primary}: the server cannot be reached")),
+        ("INFO", format!("store node added: {replica}")),
+        ("INFO", format!("store node removed: {primary}")),
+        ("WARN", format!("{replica}: maxmemory-policy allkeys-lru evicts counters")),
+    ] {
+        let count = log.matches(&format!(" {level} {line}")).count();
+        assert_eq!(count, 1, "{level} {line}: {log}");
+    }
+    assert!(!log.contains(&format!("{primary}: maxmemory-policy")), "{log}");
 }
 
 #[test]

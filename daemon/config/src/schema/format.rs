@@ -129,6 +129,16 @@ pub(super) static HOST: Format =
 pub(super) static TEMPLATE: Format =
     Format::new("template", "\"{ip}\"", |text| Template::parse(text).map(Value::Template));
 
+pub(super) static SERVER: Format = Format::new("address", "10.0.0.5:6379", |address| match address
+    .rsplit_once(':')
+{
+    Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
+        text(address)
+    }
+    _ => Err("expected HOST:PORT, as in 10.0.0.5:6379".to_owned()),
+})
+.pattern(":[0-9]{1,5}$");
+
 /// A token of HTTP (RFC 9110, section 5.6.2).
 const HTTP_TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 const WORD: &str = "^[A-Za-z0-9_.-]{1,64}$";

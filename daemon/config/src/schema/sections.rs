@@ -14,6 +14,7 @@ const FILE: Kind = Kind::Scalar(Scalar::Path { what: "the path of a file" });
 const TEXT: Kind = Kind::Scalar(Scalar::Text);
 const KEYS: Kind = list(&format::KEY);
 static HEADER_VALUE: Kind = text(&format::HEADER_VALUE);
+static SERVER: Kind = text(&format::SERVER);
 static LIMITS_OR_UNLIMITED: Kind = Kind::ListOr(Scalar::Format(&format::LIMIT), "unlimited");
 
 const fn bytes(min: u64, max: u64) -> Kind {
@@ -138,9 +139,11 @@ sections! {
             "The maximum number of requests that wait for a server. Further requests fail at once.";
         batch: count(1, 500), "64", needs_restart() =>
             "The maximum number of requests in a call.";
-        groups: count(1, 16_384), "64", needs_restart() =>
-            "The number of groups into which a cluster's keys are divided. All daemons of a \
-             namespace need the same number; another number finds no counters. Clusters only.";
+        groups: count(1, 16_384), "null", needs_restart() =>
+            "The number of groups into which keys are divided by hash tags: 64 on a cluster by \
+             default, none elsewhere. Set it for a proxy that distributes keys over several \
+             servers. All daemons of a namespace need the same number; another number finds no \
+             counters.";
         request_id_horizon: duration(Duration::from_secs(1)), "30s", needs_restart() =>
             "How long request ids are remembered.";
         ca: FILE, "null", needs_restart() => "The CA bundle for TLS. The default is the system's.";
@@ -148,14 +151,20 @@ sections! {
         key: FILE, "null", needs_restart() => "The private key of `cert`.";
         username: TEXT, "null", needs_restart() => "The user name, instead of the one in the URL.";
         password_file: FILE, "null", needs_restart() =>
-            "A file that contains the password, instead of the one in the URL.";
+            "A file that contains the password, instead of the one in the URL. When its content \
+             changes, open connections log in again, one after the other.";
+        address_map: map(&format::SERVER, &SERVER), "{}", needs_restart() =>
+            "For addresses that a cluster or a sentinel announces, the addresses to connect to \
+             instead, for servers behind a NAT or in containers. Only with `+cluster` and \
+             `+sentinel`.";
         tls_server_name: TEXT, "null", needs_restart() =>
             "The name that the certificates of the servers must have, instead of their host. Only \
              with `rediss`.";
         sentinel_username: TEXT, "null", needs_restart() =>
             "The user name for the sentinels. Only with `+sentinel`.";
         sentinel_password_file: FILE, "null", needs_restart() =>
-            "A file that contains the password for the sentinels. Only with `+sentinel`.";
+            "A file that contains the password for the sentinels; it can be replaced, too. Only with \
+             `+sentinel`.";
     }
 
     LISTEN later "admin" {

@@ -103,8 +103,9 @@ fn every_field_of_a_redis_store_is_read() {
     assert_eq!((store.connections, store.deadline), (3, Duration::from_millis(5)));
     assert_eq!(store.connect_timeout, Duration::from_secs(2));
     assert_eq!((store.call_timeout, store.queue), (Duration::from_millis(200), 500));
-    assert_eq!((store.batch, store.groups), (32, 256));
+    assert_eq!((store.batch, store.groups), (32, Some(256)));
     assert_eq!(store.request_id_horizon, Duration::from_secs(60));
+    assert_eq!(store.address_map["10.0.0.5:6379"], "127.0.0.1:7001");
     assert_eq!(store.tls_server_name.as_deref(), Some("redis.example.com"));
     assert_eq!(store.ca.as_deref(), Some("ca.pem".as_ref()));
     assert_eq!(store.cert.as_deref(), Some("c.pem".as_ref()));
@@ -122,8 +123,7 @@ fn every_field_of_a_redis_store_is_read() {
 #[test]
 fn fields_for_another_kind_of_server_are_rejected() {
     for (url, field, value) in [
-        ("redis://h", "groups", "128"),
-        ("redis+sentinel://h/m", "groups", "128"),
+        ("redis://h", "address_map", "{ \"a:1\": \"b:1\" }"),
         ("redis+cluster://h", "sentinel_username", "u"),
         ("redis://h", "sentinel_password_file", "f"),
         ("redis+cluster://h", "tls_server_name", "n"),
@@ -141,7 +141,7 @@ fn fields_without_effect_are_accepted_with_their_defaults() {
         let yaml = format!(
             "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
                       connections: 2, deadline: 15ms, connect_timeout: 1s, ca: null, cert: null, key: null,
-                      username: null, password_file: null, call_timeout: 500ms, queue: 10000, batch: 64, groups: 64,
+                      username: null, password_file: null, call_timeout: 500ms, queue: 10000, batch: 64, groups: null,
                       request_id_horizon: 30s, tls_server_name: null, sentinel_username: null,
                       sentinel_password_file: null }}"
         );

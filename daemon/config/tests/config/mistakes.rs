@@ -54,7 +54,7 @@ fn generalized(field: &str) -> String {
     while let Some(part) = parts.next() {
         let (name, is_place) = part.split_once('[').map_or((part, false), |(name, _)| (name, true));
         path.push_str(if path == "policies." { "*" } else { name });
-        if matches!(name, "overrides" | "tiers" | "headers") {
+        if matches!(name, "overrides" | "tiers" | "headers" | "address_map") {
             break;
         }
         if parts.peek().is_some() {

@@ -81,6 +81,34 @@ families! {
         "Charges that were taken back because the store answered after the deadline.";
     STORE_OVERSHOOT: Counter "tollgate_store_overshoot_total" []
         "Requests that a policy admitted after the deadline and the store denied later.";
+    STORE_PASSWORDS: Counter "tollgate_store_password_replacements_total" ["result"]
+        "Replacements of the password in store.password_file or store.sentinel_password_file: accepted by all servers, or rejected, which keeps the connections.";
+    STORE_NODE_UP: Gauge "tollgate_store_node_up" ["address"]
+        "Whether a connection to this node of the Redis store is up. A node that left the store has no series.";
+    STORE_NODE_CONNECTIONS: Gauge "tollgate_store_node_connections" ["address"]
+        "Open connections to the node.";
+    STORE_NODE_OUTAGES: Counter "tollgate_store_node_outages_total" ["address"]
+        "Times that the last connection to the node was lost, or the first one could not be made.";
+    STORE_NODE_IN_FLIGHT: Gauge "tollgate_store_node_in_flight_requests" ["address"]
+        "Requests that were sent to the node and not answered yet.";
+    STORE_NODE_QUEUED: Gauge "tollgate_store_node_queued_requests" ["address"]
+        "Requests that wait to be sent to the node.";
+    STORE_NODE_ROUND_TRIP: Histogram "tollgate_store_node_round_trip_seconds" ["address"]
+        "Round trips of calls to the node, without the wait to be sent.";
+    STORE_NODE_BATCH: Histogram "tollgate_store_node_batch_requests" ["address"]
+        "Requests per call to the node.";
+    STORE_NODE_ERRORS: Counter "tollgate_store_node_errors_total" ["address", "kind"]
+        "Requests to the node that failed, by the kind of failure; their policies decided without the store.";
+    STORE_NODE_LATE: Counter "tollgate_store_node_late_total" ["address"]
+        "Requests that the node answered after their deadline; their policies decided without the store.";
+    STORE_NODE_REDIRECTIONS: Counter "tollgate_store_node_redirections_total" ["address"]
+        "Calls that the node redirected because a slot or a primary had moved.";
+    STORE_NODE_DIALS: Counter "tollgate_store_node_dials_total" ["address"]
+        "Attempts to connect to the node.";
+    STORE_NODE_SCRIPTS: Counter "tollgate_store_node_scripts_total" ["address"]
+        "Scripts that the node has executed since its start, for all clients; read every ten seconds.";
+    STORE_NODE_SCRIPT_TIME: Counter "tollgate_store_node_script_seconds_total" ["address"]
+        "Time that the node has spent in these scripts.";
     KEYS: Gauge "tollgate_keys" []
         "Keys in memory, in all tables.";
     KEYS_MAX: Gauge "tollgate_keys_max" []

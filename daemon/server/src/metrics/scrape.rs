@@ -6,6 +6,7 @@ use super::compat;
 use super::families::*;
 use super::page::{Bucket, Format, Page, Value};
 use crate::services::Services;
+use tollgate::{NodeStats, RedisStats};
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
 
 /// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
@@ -61,19 +62,13 @@ fn store(page: &mut Page, services: &Services) {
     let is_reachable = u64::from(services.engine.store_status() == StoreStatus::Reachable);
     page.sample(&STORE_UP, &[], Value::Whole(is_reachable));
     let stats = services.engine.limiter().stats();
-    let bucket = |bound: Option<Value>, count| Bucket { bound, count, exemplar: None };
-    let latencies = stats.latency_buckets.into_iter();
-    let latencies: Vec<_> =
-        latencies.map(|(bound, count)| bucket(bound.map(Value::Micros), count)).collect();
+    let latencies = latencies(&stats.latency_buckets);
     page.histogram(&STORE_DURATION, &[], &latencies, Value::Micros(stats.latency_sum_us));
     for (kind, count) in stats.errors {
         page.sample(&STORE_ERRORS, &[kind.as_str()], Value::Whole(count));
     }
     let stats = redis.stats();
-    let batches = stats.batches.into_iter();
-    let batches = batches.map(|(bound, count)| bucket(Some(Value::Whole(bound)), count));
-    let batches: Vec<_> = batches.chain([bucket(None, 0)]).collect();
-    page.histogram(&STORE_BATCH, &[], &batches, Value::Whole(stats.requests));
+    page.histogram(&STORE_BATCH, &[], &batches(&stats), Value::Whole(stats.requests));
     for (family, count) in [
         (&STORE_RECONNECTS, stats.reconnects),
         (&STORE_REDIRECTIONS, stats.redirections),
@@ -84,6 +79,72 @@ fn store(page: &mut Page, services: &Services) {
     ] {
         page.sample(family, &[], Value::Whole(count));
     }
+    for (result, count) in
+        [("accepted", stats.replaced_passwords), ("rejected", stats.rejected_passwords)]
+    {
+        page.sample(&STORE_PASSWORDS, &[result], Value::Whole(count));
+    }
+    nodes(page, &redis.nodes());
+}
+
+/// The state of each node of the Redis store.
+fn nodes(page: &mut Page, nodes: &[NodeStats]) {
+    let up = |node: &NodeStats| Value::Whole(node.is_up().into());
+    sample_each(page, &STORE_NODE_UP, nodes, up);
+    sample_each(page, &STORE_NODE_CONNECTIONS, nodes, |node| Value::Whole(node.connections.into()));
+    sample_each(page, &STORE_NODE_OUTAGES, nodes, |node| Value::Whole(node.outages));
+    sample_each(page, &STORE_NODE_IN_FLIGHT, nodes, |node| Value::count(node.in_flight));
+    sample_each(page, &STORE_NODE_QUEUED, nodes, |node| Value::count(node.queued));
+    for NodeStats { address, counters, .. } in nodes {
+        let sum = Value::Micros(counters.round_trip_sum_us);
+        let round_trips = latencies(&counters.round_trips);
+        page.histogram(&STORE_NODE_ROUND_TRIP, &[address], &round_trips, sum);
+    }
+    for NodeStats { address, counters, .. } in nodes {
+        let sum = Value::Whole(counters.requests);
+        page.histogram(&STORE_NODE_BATCH, &[address], &batches(counters), sum);
+    }
+    for NodeStats { address, counters, .. } in nodes {
+        for (kind, count) in &counters.errors {
+            page.sample(&STORE_NODE_ERRORS, &[address, kind.as_str()], Value::Whole(*count));
+        }
+    }
+    sample_each(page, &STORE_NODE_LATE, nodes, |node| Value::Whole(node.counters.late));
+    let redirections = |node: &NodeStats| Value::Whole(node.counters.redirections);
+    sample_each(page, &STORE_NODE_REDIRECTIONS, nodes, redirections);
+    sample_each(page, &STORE_NODE_DIALS, nodes, |node| Value::Whole(node.counters.dials));
+    sample_each(page, &STORE_NODE_SCRIPTS, nodes, |node| Value::Whole(node.script_time.calls));
+    let script_time = |node: &NodeStats| Value::Micros(node.script_time.sum_us);
+    sample_each(page, &STORE_NODE_SCRIPT_TIME, nodes, script_time);
+}
+
+/// One value of each node.
+fn sample_each(
+    page: &mut Page,
+    family: &'static Family,
+    nodes: &[NodeStats],
+    value: impl Fn(&NodeStats) -> Value,
+) {
+    for node in nodes {
+        page.sample(family, &[&node.address], value(node));
+    }
+}
+
+/// The buckets of a histogram in µs.
+fn latencies(buckets: &[(Option<u64>, u64)]) -> Vec<Bucket> {
+    let buckets = buckets.iter();
+    buckets.map(|(bound, count)| bucket(bound.map(Value::Micros), *count)).collect()
+}
+
+/// The buckets of the requests per call.
+fn batches(stats: &RedisStats) -> Vec<Bucket> {
+    let batches = stats.batches.iter();
+    let batches = batches.map(|(bound, count)| bucket(Some(Value::Whole(*bound)), *count));
+    batches.chain([bucket(None, 0)]).collect()
+}
+
+fn bucket(bound: Option<Value>, count: u64) -> Bucket {
+    Bucket { bound, count, exemplar: None }
 }
 
 fn memory(page: &mut Page, services: &Services) {

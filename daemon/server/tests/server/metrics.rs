@@ -1,13 +1,14 @@
 //! The `/metrics` page.
 
 use tokio::io::AsyncReadExt;
-use tollgate_testkit::Server;
+use tollgate_server::Config;
+use tollgate_testkit::{Cluster, Server};
 
 use crate::envoy;
 use crate::resp::RespClient;
 use crate::support::client::{Client, Response, encode_request};
 use crate::support::daemon::Daemon;
-use crate::support::eventually;
+use crate::support::{eventually, wait_until_ready};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
@@ -196,6 +197,30 @@ tollgate_degraded_decisions_total{policy="closed",answer="denied"} 1
     assert!(after.contains("tollgate_store_errors_total{kind=\""), "{after}");
     server.restart();
     wait_for_line(&daemon, "tollgate_store_up 1").await;
+}
+
+#[tokio::test]
+async fn each_node_has_metrics_until_it_leaves() {
+    let cluster = Cluster::start(3, 1);
+    let url = cluster.url();
+    let yaml = format!(
+        "store: {{ url: \"{url}\", deadline: 5s }}\npolicies: {{ api: {{ limits: [9/h] }} }}"
+    );
+    let daemon = Daemon::start_on_store(Config::from_yaml(&yaml).unwrap()).await;
+    let killed = cluster.primaries()[0];
+    let address = cluster.nodes()[killed].address();
+    let up = |value| format!("tollgate_store_node_up{{address=\"{address}\"}} {value}");
+    wait_for_line(&daemon, &up(1)).await;
+    cluster.nodes()[killed].kill();
+    wait_for_line(&daemon, &up(0)).await;
+    let outages = format!("tollgate_store_node_outages_total{{address=\"{address}\"}} 1");
+    assert!(has_line(&page(&daemon).await, &outages));
+    let mut client = daemon.connect().await;
+    let line = format!("[-] store: 1 of 3 nodes are unavailable\n    {address}: the server");
+    wait_until_ready(&mut client, 200, &line).await;
+    // Its replica replaces it.
+    eventually("the removal", async || !page(&daemon).await.contains(&address)).await;
+    wait_until_ready(&mut client, 200, "[+] store ok").await;
 }
 
 /// Scrapes until the page has this line.

@@ -8,7 +8,7 @@ use slot::SLOTS;
 pub use slot::slot_of;
 pub use slot_move::SlotMove;
 
-use crate::{Reply, Server, Sweep, wait};
+use crate::{Config, Reply, Server, Sweep, wait};
 use nodes::{Member, execute, view};
 
 /// A cluster of primaries and replicas. Methods identify a node by its index in
@@ -23,7 +23,18 @@ impl Cluster {
     /// seconds, two of which are Redis's delay before a node serves.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
-        let nodes = (0..primaries * (1 + replicas_per)).map(|_| start_node()).collect();
+        Self::with(primaries, replicas_per, |config| config)
+    }
+
+    /// Like [`start`](Self::start), with the configuration of each node that `configure` returns.
+    #[track_caller]
+    pub fn with(
+        primaries: usize,
+        replicas_per: usize,
+        configure: impl Fn(Config) -> Config,
+    ) -> Self {
+        let nodes = primaries * (1 + replicas_per);
+        let nodes = (0..nodes).map(|_| start_node(&configure)).collect();
         let cluster = Self { nodes };
         cluster.join(primaries);
         cluster
@@ -33,7 +44,7 @@ impl Cluster {
     /// then the cluster does not [`settle`](Self::settle).
     #[track_caller]
     pub fn add_primary(&mut self) -> usize {
-        let node = start_node();
+        let node = start_node(|config| config);
         let epoch = i32::try_from(self.nodes.len() + 1).expect("a few nodes");
         execute(&node, &["CLUSTER", "SET-CONFIG-EPOCH", &epoch.to_string()]);
         self.nodes.push(node);
@@ -229,9 +240,9 @@ impl Cluster {
 }
 
 #[track_caller]
-fn start_node() -> Server {
+fn start_node(configure: impl Fn(Config) -> Config) -> Server {
     Server::with(|config| {
-        config
+        configure(config)
             .cluster()
             // How long a node may be silent before it counts as failed. Shorter values cause false
             // failovers on a busy machine.

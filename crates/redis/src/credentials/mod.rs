@@ -1,0 +1,124 @@
+//! The credentials of connections. A password in a file can be replaced while the store is open.
+
+mod rotation;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use redis::RedisConnectionInfo;
+use tollgate_store::{Failure, FailureKind};
+
+pub(crate) use rotation::start_rotation;
+
+use crate::connection::{CommandChannel, CommandError};
+use crate::url::Login;
+
+/// The credentials of connections to one kind of server.
+pub(crate) struct Credentials {
+    login: Login,
+    state: Mutex<State>,
+}
+
+/// The state of the password in the file.
+#[derive(Default)]
+struct State {
+    /// The password that a server accepted last.
+    current: Option<String>,
+    /// The one before, until every server accepts the current one.
+    previous: Option<String>,
+    /// Why the password in the file is not in use.
+    failure: Option<Failure>,
+}
+
+impl Credentials {
+    pub(crate) fn new(login: Login) -> Self {
+        Credentials { login, state: Mutex::default() }
+    }
+
+    /// Returns the passwords for a new connection, the most likely one first. A server may reject the
+    /// current one, because the file has a newer one, or because it does not know it yet.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, and no password of it is known.
+    pub(crate) async fn passwords(&self) -> Result<Vec<Option<String>>, Failure> {
+        if self.login.password_file.is_none() {
+            return Ok(vec![self.login.password.clone()]);
+        }
+        let read = self.read_file().await;
+        let state = self.lock();
+        let mut passwords = vec![state.current.clone()];
+        passwords.push(match (read, &state.current) {
+            (Err(failure), None) => return Err(failure),
+            (read, _) => read.ok(),
+        });
+        passwords.push(state.previous.clone());
+        passwords.retain(Option::is_some);
+        passwords.dedup();
+        Ok(passwords)
+    }
+
+    /// Adds the user and a password to the parameters of a connection.
+    pub(crate) fn apply(
+        &self,
+        mut info: RedisConnectionInfo,
+        password: Option<&str>,
+    ) -> RedisConnectionInfo {
+        if let Some(username) = &self.login.username {
+            info = info.set_username(username).set_password("");
+        }
+        match password {
+            Some(password) => info.set_password(password),
+            None => info,
+        }
+    }
+
+    /// Records that a server accepted a password, which new connections then use first.
+    pub(crate) fn record_accepted(&self, password: &str) {
+        let mut state = self.lock();
+        if state.current.as_deref() != Some(password) {
+            state.previous = state.current.replace(password.to_owned());
+        }
+    }
+
+    /// Returns why the password in the file is not in use, if it is not.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.lock().failure.clone()
+    }
+
+    async fn read_file(&self) -> Result<String, Failure> {
+        let file: PathBuf = self.login.password_file.clone().unwrap_or_default();
+        let shown = file.display().to_string();
+        let unusable = |why: &dyn fmt::Display| {
+            let message = format!("the option password_file: cannot read {shown}: {why}");
+            Failure::new(FailureKind::WrongPassword, message)
+        };
+        let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
+        let read = read.map_err(|error| unusable(&error))?.map_err(|error| unusable(&error))?;
+        match read.trim_end_matches(['\r', '\n']) {
+            "" => Err(unusable(&"it is empty")),
+            password => Ok(password.to_owned()),
+        }
+    }
+
+    /// Logs in again on a connection.
+    async fn authenticate(
+        &self,
+        commands: &CommandChannel,
+        password: &str,
+    ) -> Result<(), CommandError> {
+        let words = ["AUTH"].into_iter().chain(self.login.username.as_deref()).chain([password]);
+        commands.command(&words.collect::<Vec<_>>()).await.map(drop)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Omits the passwords.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("login", &self.login).finish_non_exhaustive()
+    }
+}
