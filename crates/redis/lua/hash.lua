@@ -1,5 +1,6 @@
 -- Writes a key as a hash: its bytes in the field '', the blocks of its long logs, and its reservations.
 -- Such a key moves between the nodes of a cluster as a whole.
+-- Rows: limits/log.rows, operations/reserve.rows
 
 local function call_with(command, name, words)
   for at = 1, #words, 1000 do call(command, name, unpack(words, at, min(at + 999, #words))) end
