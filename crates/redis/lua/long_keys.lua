@@ -1,5 +1,6 @@
 -- Writes keys whose state is not only in their bytes. All of it is in one Redis key, which moves between
 -- the nodes of a cluster as a whole.
+-- Rows: limits/log.rows, limits/concurrent.rows, operations/reserve.rows
 
 local function call_with(command, name, words)
   for at = 1, #words, 1000 do call(command, name, unpack(words, at, min(at + 999, #words))) end
