@@ -12,7 +12,7 @@ use tollgate_store::{Answer, FailureKind, Key, Store, StoreError};
 
 use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
-use crate::cross_slot::{CrossSlotRequest, Dispatcher};
+use crate::cross_slot::{CrossSlotRequest, Dispatcher, Phase};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
 use crate::handshake::ServerKind;
@@ -119,7 +119,8 @@ impl RedisStore {
             RequestCheck { policy: policy.clone(), key: key.as_bytes().into(), cost: Cost::ZERO };
         let partition = self.context().keyspace.partition_of(&check.key);
         let deadline = self.default_deadline();
-        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), partition, deadline);
+        let receiver =
+            self.0.dispatcher.send(StoreRequest::inspect(check), partition, deadline, Phase::Only);
         request::into_inspection(receiver.await)
     }
 
@@ -182,7 +183,12 @@ impl RedisStore {
         let first = partitions.next().expect("a valid request has a check");
         let request = StoreRequest::from(&request);
         if partitions.all(|partition| partition == first) {
-            return PendingAnswer::Single(self.0.dispatcher.send(request, first, deadline));
+            return PendingAnswer::Single(self.0.dispatcher.send(
+                request,
+                first,
+                deadline,
+                Phase::Only,
+            ));
         }
         // A separate task: if this future is dropped midway, no partition stays charged alone.
         let (sender, receiver) = oneshot::channel();

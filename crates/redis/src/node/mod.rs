@@ -7,12 +7,13 @@ mod queue;
 mod task;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_store::Failure;
 
 use crate::connection::CommandChannel;
 use crate::context::StoreContext;
-use crate::request::PendingRequest;
+use crate::request::{PendingRequest, RequestCheck};
 use crate::url::Address;
 use pool::Pool;
 
@@ -37,6 +38,11 @@ impl Node {
     /// Enqueues a request.
     pub(crate) fn submit(&self, pending: PendingRequest) {
         self.0.submit(pending);
+    }
+
+    /// Returns an estimate of the time until a request is answered that is enqueued now.
+    pub(crate) fn expected_wait(&self, partition: u16, checks: &[RequestCheck]) -> Duration {
+        self.0.expected_wait(partition, checks)
     }
 
     pub(crate) fn is_connected(&self) -> bool {
