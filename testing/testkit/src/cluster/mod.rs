@@ -8,7 +8,7 @@ use slot::SLOTS;
 pub use slot::slot_of;
 pub use slot_move::SlotMove;
 
-use crate::{Reply, Server, Sweep, wait};
+use crate::{Network, Reply, Server, Sweep, wait};
 use nodes::{Member, execute, view};
 
 /// A cluster of primaries and replicas. Methods identify a node by its index in
@@ -23,7 +23,7 @@ impl Cluster {
     /// seconds, two of which are Redis's delay before a node serves.
     #[track_caller]
     pub fn start(primaries: usize, replicas_per: usize) -> Self {
-        let node = || {
+        let node = |_| {
             Server::with(|config| {
                 config
                     .cluster()
@@ -35,9 +35,22 @@ impl Cluster {
                     .line("cluster-replica-validity-factor 0")
             })
         };
-        let nodes = (0..primaries * (1 + replicas_per)).map(|_| node()).collect();
+        let nodes = (0..primaries * (1 + replicas_per)).map(node).collect();
         let cluster = Self { nodes };
         cluster.join(primaries);
+        cluster
+    }
+
+    /// Starts a cluster with a primary on each host of a network.
+    #[track_caller]
+    pub fn start_on(network: &Network) -> Self {
+        let node = |index| {
+            // A node that is isolated for some seconds does not count as failed.
+            let timeout = "cluster-node-timeout 15000";
+            Server::with(|config| config.cluster().host(network.host(index)).line(timeout))
+        };
+        let cluster = Self { nodes: (0..network.len()).map(node).collect() };
+        cluster.join(cluster.nodes.len());
         cluster
     }
 
@@ -173,7 +186,7 @@ impl Cluster {
         for (index, node) in self.nodes.iter().enumerate() {
             for other in self.nodes.iter().skip(index + 1) {
                 let (port, bus) = (other.port().to_string(), other.bus().to_string());
-                execute(node, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+                execute(node, &["CLUSTER", "MEET", other.host(), &port, &bus]);
             }
         }
         let knows_all = |node: &Server| {
