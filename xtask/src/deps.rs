@@ -19,6 +19,7 @@ use crate::process;
 /// Debian packages that have a different name than their program.
 const PACKAGES: &[(&str, &str)] = &[
     ("c++", "g++"),
+    ("ip", "iproute2"),
     ("pip3", "python3-pip"),
     // The package may start a service at port 9090, which the tests do not use.
     ("promtool", "prometheus"),

@@ -13,7 +13,7 @@ use crate::credentials::Credentials;
 use crate::encoding::PolicyEncodings;
 use crate::handshake::ServerKind;
 use crate::keyspace::Keyspace;
-use crate::node::NodeList;
+use crate::node_stats::NodeList;
 use crate::options::RedisOptions;
 use crate::request::PendingRequest;
 use crate::stats::Counters;

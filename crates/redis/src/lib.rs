@@ -39,7 +39,9 @@ mod jitter;
 mod keyspace;
 mod network;
 mod node;
+mod node_stats;
 mod options;
+mod password_rotation;
 mod reply;
 mod request;
 mod request_id;
@@ -54,7 +56,7 @@ pub use error::OpenError;
 pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};
-pub use node::{NodeStats, ScriptTime};
+pub use node_stats::{NodeStats, ScriptTime};
 pub use options::{Pem, RedisOptions};
 pub use reply::{LateReply, Reply, TimedRequest};
 pub use stats::RedisStats;

@@ -206,6 +206,8 @@ pub(crate) struct Responder {
     pub(crate) deadline: Instant,
     /// How often the request was redirected.
     pub(crate) redirections: u8,
+    /// Whether earlier parts of the same request were executed: it goes before requests that begin.
+    pub(crate) is_continuation: bool,
 }
 
 /// How long a compensation may take.
@@ -219,7 +221,9 @@ impl PendingRequest {
         deadline: Instant,
     ) -> (PendingRequest, oneshot::Receiver<Outcome>) {
         let (sender, receiver) = oneshot::channel();
-        let responder = Responder { sender: Some(sender), since, deadline, redirections: 0 };
+        let sender = Some(sender);
+        let responder =
+            Responder { sender, since, deadline, redirections: 0, is_continuation: false };
         (PendingRequest { request, batch_key, responder }, receiver)
     }
 
@@ -227,7 +231,8 @@ impl PendingRequest {
     pub(crate) fn compensation(request: StoreRequest, partition: u16) -> PendingRequest {
         let since = Instant::now();
         let deadline = since + COMPENSATION_TIMEOUT;
-        let responder = Responder { sender: None, since, deadline, redirections: 0 };
+        let responder =
+            Responder { sender: None, since, deadline, redirections: 0, is_continuation: true };
         PendingRequest { request, batch_key: BatchKey::new(partition), responder }
     }
 }

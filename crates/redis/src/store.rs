@@ -13,14 +13,16 @@ use tollgate_store::{Answer, Failure, FailureKind, Key, Store, StoreError};
 
 use crate::connection::Dialer;
 use crate::context::{Status, StoreContext};
-use crate::credentials::{Credentials, start_rotation};
-use crate::cross_slot::{CrossSlotRequest, Dispatcher};
+use crate::credentials::Credentials;
+use crate::cross_slot::{CrossSlotRequest, Dispatcher, Phase};
 use crate::encoding::PolicyEncodings;
 use crate::error::OpenError;
 use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
-use crate::node::{Node, NodeList, NodeStats};
+use crate::node::Node;
+use crate::node_stats::{NodeList, NodeStats};
 use crate::options::{DEFAULT_GROUPS, RedisOptions};
+use crate::password_rotation::start_rotation;
 use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, BatchKey, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
@@ -123,7 +125,8 @@ impl RedisStore {
         let partition = self.context().keyspace.partition_of(&check.key);
         let deadline = self.default_deadline();
         let batch_key = BatchKey::new(partition);
-        let receiver = self.0.dispatcher.send(StoreRequest::inspect(check), batch_key, deadline);
+        let inspection = StoreRequest::inspect(check);
+        let receiver = self.0.dispatcher.send(inspection, batch_key, deadline, Phase::Only);
         request::into_inspection(receiver.await)
     }
 
@@ -203,7 +206,8 @@ impl RedisStore {
         let request = StoreRequest::from(&request);
         if partitions.all(|partition| partition == first) {
             let batch_key = BatchKey::new(first);
-            return PendingAnswer::Single(self.0.dispatcher.send(request, batch_key, deadline));
+            let receiver = self.0.dispatcher.send(request, batch_key, deadline, Phase::Only);
+            return PendingAnswer::Single(receiver);
         }
         // A separate task: if this future is dropped midway, no partition stays charged alone.
         let (sender, receiver) = oneshot::channel();

@@ -5,7 +5,7 @@ use std::fmt;
 use redis::Value;
 
 use crate::connection::CommandChannel;
-use crate::node::ScriptTime;
+use crate::node_stats::ScriptTime;
 
 /// A problem with the configuration or the state of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

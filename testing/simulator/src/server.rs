@@ -170,6 +170,11 @@ impl Server {
         self.with(|process| process.reply_faults.push_back(fault));
     }
 
+    /// Removes the faults of replies that no script has met.
+    pub fn clear_reply_faults(&self) {
+        self.with(|process| process.reply_faults.clear());
+    }
+
     /// Sets how much later a replica has the writes of its primary. They are lost if it is promoted
     /// before. Default: at once.
     pub fn set_replication_lag(&self, lag: Duration) {

@@ -53,6 +53,8 @@ impl Trace {
 /// What a server has done since the start of the simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerStats {
+    /// When a client tried to connect, since the start of the simulation, and the index of the client.
+    pub dials: Vec<(Duration, usize)>,
     /// When the server accepted each connection, since the start of the simulation.
     pub accepted: Vec<Duration>,
     /// The number of connections closed at once because there were too many.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::network::Host;
 use crate::tls::Certificates;
 
 /// The user of this crate's own connections, if clients need a password.
@@ -18,6 +19,8 @@ pub struct Config {
     tls_auth_clients: Option<String>,
     pub(crate) is_cluster: bool,
     pub(crate) is_sentinel: bool,
+    /// The host on which the server runs; `None` for this one.
+    pub(crate) host: Option<Host>,
 }
 
 impl Config {
@@ -74,6 +77,16 @@ impl Config {
         self
     }
 
+    pub(crate) fn host(mut self, host: Host) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// The address at which the server listens.
+    pub(crate) fn address(&self) -> &str {
+        self.host.as_ref().map_or("127.0.0.1", |host| &host.address)
+    }
+
     pub(crate) fn needs_login(&self) -> bool {
         self.password.is_some() || self.has_users
     }
@@ -85,7 +98,12 @@ impl Config {
 
     /// The text of the configuration file.
     pub(crate) fn file(&self, folder: &Path, port: u16, bus: Option<u16>) -> String {
-        let mut file = String::from("bind 127.0.0.1 -::1\nsave \"\"\nappendonly no\n");
+        let mut file = match &self.host {
+            None => "bind 127.0.0.1 -::1\n".to_owned(),
+            // Without a password, a server protects itself from clients on other hosts.
+            Some(host) => format!("bind {}\nprotected-mode no\n", host.address),
+        };
+        file.push_str("save \"\"\nappendonly no\n");
         let mut add = |line: &str| {
             file.push_str(line);
             file.push('\n');

@@ -6,6 +6,7 @@
 //!
 //! - [`Server`] is one server; [`Config`] is its configuration, such as TLS and passwords.
 //! - [`Cluster`] is a Redis cluster with operations to move slots and fail primaries.
+//! - [`Network`] is a network of hosts for the nodes of a cluster, which loses or delays packets.
 //! - [`Sentinel`] is a primary and a replica, monitored by three sentinels.
 //! - [`Proxy`] forwards to a server and breaks connections at a chosen request.
 //! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
@@ -42,6 +43,7 @@ mod connection;
 mod folder;
 mod gateway;
 mod generated;
+mod network;
 mod port;
 mod processes;
 mod program;
@@ -61,6 +63,7 @@ pub use connection::Connection;
 pub use folder::Folder;
 pub use gateway::{Gateway, GatewayKind};
 pub use generated::assert_up_to_date;
+pub use network::Network;
 pub use port::Port;
 pub use processes::admitted_by_processes;
 pub use proxy::Proxy;

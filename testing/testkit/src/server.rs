@@ -77,7 +77,11 @@ impl Server {
     fn spawn(&self) {
         let program = program::redis_server().unwrap_or_else(|missing| panic!("{missing}"));
         let file = self.path(CONFIG);
-        let mut command = vec![program.as_os_str(), file.as_os_str()];
+        let mut command = Vec::new();
+        if let Some(host) = &self.config.host {
+            command.extend(["ip", "netns", "exec", &host.namespace].map(OsStr::new));
+        }
+        command.extend([program.as_os_str(), file.as_os_str()]);
         if self.config.is_sentinel {
             command.push(OsStr::new("--sentinel"));
         }
@@ -112,8 +116,10 @@ impl Server {
 
     fn url_with(&self, login: &str, port: u16) -> String {
         // The certificate names `localhost`.
-        let (scheme, host) =
-            if self.config.has_tls() { ("rediss", "localhost") } else { ("redis", "127.0.0.1") };
+        let (scheme, host) = match self.config.has_tls() {
+            true => ("rediss", "localhost"),
+            false => ("redis", self.config.address()),
+        };
         format!("{scheme}://{login}{host}:{port}")
     }
 
@@ -127,9 +133,13 @@ impl Server {
         self.bus.as_ref().expect("a node of a cluster").number()
     }
 
-    /// `127.0.0.1:PORT`
+    /// `127.0.0.1:PORT`, or the address in a [`Network`](crate::Network).
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port())
+        format!("{}:{}", self.host(), self.port())
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        self.config.address()
     }
 
     /// The path of the Unix socket; every server has one.

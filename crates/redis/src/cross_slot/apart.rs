@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tollgate_core::{Cost, Id, Operation, Timestamp};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
-use super::{CrossSlotRequest, Dispatcher};
+use super::{CrossSlotRequest, Dispatcher, Phase};
 use crate::request::{self, BatchKey, Outcome, PendingRequest, Response, StoreRequest};
 use crate::request_id::{RequestId, Role};
 
@@ -67,7 +67,7 @@ impl Apart<'_> {
 
     async fn send(&self, request: StoreRequest) -> Outcome {
         let key = BatchKey::alone(self.partition);
-        request::response(self.dispatcher.send(request, key, self.deadline).await)
+        request::response(self.dispatcher.send(request, key, self.deadline, Phase::Only).await)
     }
 
     /// Executes the request without its id.

@@ -17,7 +17,7 @@ use tollgate_store::{FailureKind, StoreError};
 use super::apart::is_try_again;
 use super::parts::Part;
 use super::{
-    CrossSlotRequest, Decisions, Dispatcher, all_allow, deadline_passed, into_decisions,
+    CrossSlotRequest, Decisions, Dispatcher, Phase, all_allow, deadline_passed, into_decisions,
     is_allowed, lease_of, not_charged, receive_all, without_charged,
 };
 use crate::request::{self, BatchKey, Response, StoreRequest};
@@ -43,8 +43,8 @@ impl CrossSlotRequest<'_> {
         is_wanted: impl Fn() -> bool,
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
         let [home, others @ ..] = parts else { return Ok(Vec::new()) };
-        let claim = self.send_with_id(home, Role::Claim, RecordScope::Request, 0);
-        let peek = |part| self.send_part(part, Operation::Peek);
+        let claim = self.send_with_id(home, Role::Claim, RecordScope::Request, 0, Phase::First);
+        let peek = |part| self.send_part(part, Operation::Peek, Phase::First);
         let peeks: Vec<_> = others.iter().map(peek).collect();
         let (claimed, attempt) = match into_claim(request::response(claim.await))? {
             Claim::Attempt(decisions, attempt) => (decisions, attempt),
@@ -61,7 +61,8 @@ impl CrossSlotRequest<'_> {
         if !is_wanted() {
             return Err(deadline_passed());
         }
-        let charge = |part| self.send_with_id(part, Role::Part, RecordScope::Part, attempt);
+        let charge =
+            |part| self.send_with_id(part, Role::Part, RecordScope::Part, attempt, Phase::Later);
         let charged = receive_all(others.iter().map(charge).collect()).await;
         let decided = self.decide_charged(home, &charged, attempt, is_wanted).await;
         let is_charged = match &decided {
@@ -98,7 +99,8 @@ impl CrossSlotRequest<'_> {
         let home = if all_allow(&others) {
             self.commit(home, attempt).await?
         } else {
-            into_decisions(self.send_part(home, Operation::Peek).await).map_err(not_charged)?
+            into_decisions(self.send_part(home, Operation::Peek, Phase::Later).await)
+                .map_err(not_charged)?
         };
         // Whether it is a repeat is what the first part says: others may repeat an earlier attempt.
         let is_repeat = home.iter().any(|decision| decision.replayed);
@@ -110,7 +112,7 @@ impl CrossSlotRequest<'_> {
     /// Charges the first part. If its outcome is unknown, repeats it until the server answers.
     async fn commit(&self, home: &Part, attempt: u64) -> Decisions {
         let commit = self.with_id(home, Role::Commit, RecordScope::Request, attempt);
-        match into_decisions(self.send(commit.clone(), home.partition).await) {
+        match into_decisions(self.send(commit.clone(), home.partition, Phase::Later).await) {
             Err(error) if error.is_outcome_unknown() => {
                 self.dispatcher.repeat(&commit, home.partition, 1).await.unwrap_or(Err(error))
             }
@@ -124,7 +126,8 @@ impl CrossSlotRequest<'_> {
         home: Vec<Decision>,
         others: &[Part],
     ) -> Result<Vec<Vec<Decision>>, StoreError> {
-        let recall = |part| self.send_with_id(part, Role::Recall, RecordScope::Part, 0);
+        let recall =
+            |part| self.send_with_id(part, Role::Recall, RecordScope::Part, 0, Phase::Later);
         let mut recalled = vec![home];
         for decisions in receive_all(others.iter().map(recall).collect()).await {
             recalled.push(decisions.map_err(not_charged)?);
@@ -171,7 +174,8 @@ impl Dispatcher {
         let mut delay = MIN_DELAY;
         while Instant::now() < until {
             let deadline = Instant::now() + 2 * options.call_timeout;
-            let sent = self.send(request.clone(), BatchKey::new(partition), deadline);
+            let key = BatchKey::new(partition);
+            let sent = self.send(request.clone(), key, deadline, Phase::Later);
             match into_decisions(sent.await) {
                 Err(error @ StoreError::Unavailable(_)) if !is_definite(&error) => {
                     unknown += u64::from(error.is_outcome_unknown());

@@ -6,6 +6,11 @@
 //! may be denied while another request with several partitions on one of its keys is in progress. If
 //! the process dies in between, charges remain until they recover.
 //!
+//! Under overload, calls whose request is not answered in time are wasted, and a request of two
+//! partitions needs four of them. Therefore a request begins only if each queue is short enough that
+//! the first calls can be answered within half of the time that is left, and calls that follow the
+//! first go before requests that begin.
+//!
 //! - A request with an id makes an attempt, which `attempt.rs` describes.
 //! - A denial is counted, for limits that count denials, in the partitions that deny by themselves.
 //! - Checks of shadow policies do not affect the decision, and are decided separately. If the request
@@ -41,6 +46,17 @@ pub(crate) struct CrossSlotRequest<'a> {
     pub(crate) is_apart: bool,
 }
 
+/// The place of a call among those of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The only call in its partition.
+    Only,
+    /// A call that charges nothing, and which a charge follows.
+    First,
+    /// A call that follows the first.
+    Later,
+}
+
 /// The decisions of a part.
 type Decisions = Result<Vec<Decision>, StoreError>;
 
@@ -58,8 +74,11 @@ impl Dispatcher {
         request: StoreRequest,
         batch_key: BatchKey,
         deadline: Instant,
+        phase: Phase,
     ) -> oneshot::Receiver<Outcome> {
-        let (pending, receiver) = PendingRequest::new(request, batch_key, Instant::now(), deadline);
+        let (mut pending, receiver) =
+            PendingRequest::new(request, batch_key, Instant::now(), deadline);
+        pending.responder.is_continuation = phase == Phase::Later;
         self.routes.submit(pending);
         receiver
     }
@@ -83,12 +102,13 @@ impl CrossSlotRequest<'_> {
     pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
         let request = self.request;
         let parts = Parts::new(request, &self.dispatcher.context.keyspace, self.is_apart);
+        self.check_queues(&parts)?;
         let has_id = request.request_id.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {
             _ if request.operation == Operation::Peek => self.peek(&parts.enforced).await?,
             [part] => vec![into_decisions(
-                self.send_with_id(part, Role::Whole, RecordScope::Request, 0).await,
+                self.send_with_id(part, Role::Whole, RecordScope::Request, 0, Phase::Only).await,
             )?],
             several if has_id => match self.attempt(several, &is_wanted).await {
                 // Nothing of the attempt is charged.
@@ -108,13 +128,49 @@ impl CrossSlotRequest<'_> {
         Ok(parts.into_answer(decided))
     }
 
-    fn send_part(&self, part: &Part, operation: Operation) -> oneshot::Receiver<Outcome> {
-        self.send(StoreRequest::new(operation, part.checks.clone()), part.partition)
+    /// Returns an error if the queue of a part is too long. All parts are sent or none: under overload,
+    /// the work for the others would be wasted.
+    fn check_queues(&self, parts: &Parts) -> Result<(), StoreError> {
+        let rest = self.first_deadline().saturating_duration_since(Instant::now());
+        for part in parts.enforced.iter().chain(&parts.shadows) {
+            if self.dispatcher.routes.expected_wait(part.partition, &part.checks) > rest {
+                let message = "a server of its keys is busy with earlier requests";
+                return Err(StoreError::unavailable(FailureKind::Overloaded, message));
+            }
+        }
+        Ok(())
     }
 
-    fn send(&self, request: StoreRequest, partition: u16) -> oneshot::Receiver<Outcome> {
+    /// The deadline of calls in the first phase: half of the time is left for the charge.
+    fn first_deadline(&self) -> Instant {
+        if self.request.operation == Operation::Peek {
+            return self.deadline;
+        }
+        let now = Instant::now();
+        now + self.deadline.saturating_duration_since(now) / 2
+    }
+
+    fn send_part(
+        &self,
+        part: &Part,
+        operation: Operation,
+        phase: Phase,
+    ) -> oneshot::Receiver<Outcome> {
+        self.send(StoreRequest::new(operation, part.checks.clone()), part.partition, phase)
+    }
+
+    fn send(
+        &self,
+        request: StoreRequest,
+        partition: u16,
+        phase: Phase,
+    ) -> oneshot::Receiver<Outcome> {
+        let deadline = match phase {
+            Phase::First => self.first_deadline(),
+            Phase::Only | Phase::Later => self.deadline,
+        };
         let batch_key = BatchKey { is_alone: self.is_apart, ..BatchKey::new(partition) };
-        self.dispatcher.send(request, batch_key, self.deadline)
+        self.dispatcher.send(request, batch_key, deadline, phase)
     }
 
     /// Sends a part under the request id of the whole request, if it has one.
@@ -124,8 +180,9 @@ impl CrossSlotRequest<'_> {
         role: Role,
         scope: RecordScope,
         attempt: u64,
+        phase: Phase,
     ) -> oneshot::Receiver<Outcome> {
-        self.send(self.with_id(part, role, scope, attempt), part.partition)
+        self.send(self.with_id(part, role, scope, attempt), part.partition, phase)
     }
 
     fn with_id(&self, part: &Part, role: Role, scope: RecordScope, attempt: u64) -> StoreRequest {
@@ -142,21 +199,21 @@ impl CrossSlotRequest<'_> {
     fn send_shadows(&self, parts: &Parts, is_recorded: bool) -> Vec<oneshot::Receiver<Outcome>> {
         let send = |part| {
             if is_recorded {
-                self.send_with_id(part, Role::Whole, RecordScope::Shadows, 0)
+                self.send_with_id(part, Role::Whole, RecordScope::Shadows, 0, Phase::Later)
             } else {
-                self.send_part(part, self.request.operation)
+                self.send_part(part, self.request.operation, Phase::Only)
             }
         };
         parts.shadows.iter().map(send).collect()
     }
 
-    async fn send_all(&self, parts: &[Part], operation: Operation) -> Vec<Decisions> {
-        receive_all(parts.iter().map(|part| self.send_part(part, operation)).collect()).await
+    async fn send_all(&self, parts: &[Part], operation: Operation, phase: Phase) -> Vec<Decisions> {
+        receive_all(parts.iter().map(|part| self.send_part(part, operation, phase)).collect()).await
     }
 
     /// Peeks at every partition.
     async fn peek(&self, parts: &[Part]) -> Result<Vec<Vec<Decision>>, StoreError> {
-        let answers = self.send_all(parts, Operation::Peek).await.into_iter();
+        let answers = self.send_all(parts, Operation::Peek, Phase::First).await.into_iter();
         let mut peeked = answers.collect::<Result<Vec<_>, _>>().map_err(not_charged)?;
         if !all_allow(&peeked) {
             // A denied request has no delay.
@@ -180,7 +237,7 @@ impl CrossSlotRequest<'_> {
         if !is_wanted() {
             return Err(deadline_passed());
         }
-        let charged = self.send_all(parts, request.operation).await;
+        let charged = self.send_all(parts, request.operation, Phase::Later).await;
         let is_charged = |part: &Decisions| part.as_ref().is_ok_and(|part| is_allowed(part));
         if !charged.iter().all(is_charged) {
             for (part, charged) in parts.iter().zip(&charged) {
@@ -207,7 +264,7 @@ impl CrossSlotRequest<'_> {
             for (check, decision) in part.checks.iter().zip(decisions) {
                 if !decision.allowed {
                     let request = StoreRequest::inspect(check.clone());
-                    inspections.push(self.send(request, part.partition));
+                    inspections.push(self.send(request, part.partition, Phase::Later));
                 }
             }
         }
@@ -239,7 +296,8 @@ impl CrossSlotRequest<'_> {
                 continue;
             }
             // If counting fails, the request is denied all the same.
-            let Ok(counted) = into_decisions(self.send_part(part, operation).await) else {
+            let Ok(counted) = into_decisions(self.send_part(part, operation, Phase::Later).await)
+            else {
                 continue;
             };
             if is_allowed(&counted) {

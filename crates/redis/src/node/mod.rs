@@ -5,20 +5,19 @@ mod batch;
 mod connection_state;
 mod pool;
 mod queue;
-mod stats;
 mod task;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
 
 use tollgate_store::Failure;
 
 use crate::connection::CommandChannel;
 use crate::context::StoreContext;
-use crate::request::PendingRequest;
+use crate::node_stats::{ReportedNode, ScriptTime};
+use crate::request::{PendingRequest, RequestCheck};
 use crate::url::Address;
 use pool::Pool;
-pub(crate) use stats::NodeList;
-pub use stats::{NodeStats, ScriptTime};
 
 /// A server, and the connections to it. They close when this is dropped.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ impl Node {
     /// Starts to connect in the background.
     pub(crate) fn start(address: &Address, context: &Arc<StoreContext>) -> Self {
         let pool = Arc::new(Pool::new(address.clone(), Arc::clone(context)));
-        context.nodes.add(&pool);
+        context.nodes.add(reported(&pool));
         for index in 0..pool.connections.len() {
             task::start(&pool, index);
         }
@@ -42,6 +41,11 @@ impl Node {
     /// Enqueues a request.
     pub(crate) fn submit(&self, pending: PendingRequest) {
         self.0.submit(pending);
+    }
+
+    /// Returns an estimate of the time until a request is answered that is enqueued now.
+    pub(crate) fn expected_wait(&self, partition: u16, checks: &[RequestCheck]) -> Duration {
+        self.0.expected_wait(partition, checks)
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -65,7 +69,12 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.0.context.nodes.remove(&self.0);
+        self.0.context.nodes.remove(&reported(&self.0));
         self.0.close();
     }
+}
+
+fn reported(pool: &Arc<Pool>) -> Weak<dyn ReportedNode> {
+    let weak: Weak<Pool> = Arc::downgrade(pool);
+    weak
 }

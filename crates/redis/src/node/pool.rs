@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -9,14 +10,17 @@ use tollgate_store::{Failure, FailureKind, StoreError};
 
 use super::availability::Availability;
 use super::queue::{RequestQueue, Taken};
-use super::stats::{NodeStats, ScriptTime};
 use crate::compensation::reconcile;
 use crate::connection::CommandChannel;
 use crate::context::{Status, StoreContext, TopologyEvent, store_closed};
 use crate::keyspace::{bucket, hash};
-use crate::request::{Outcome, PendingRequest, Response, StoreRequest};
+use crate::node_stats::{NodeStats, ReportedNode, ScriptTime};
+use crate::request::{Outcome, PendingRequest, RequestCheck, Response, StoreRequest};
 use crate::stats::Counters;
 use crate::url::Address;
+
+/// How much a slow call adds to the average of the round trips at most, besides an eighth.
+const MAX_STEP: Duration = Duration::from_micros(100);
 
 /// The connections to a server. The first is the leader: while no connection is up, it alone tries to
 /// connect, so that a server that is down gets few attempts.
@@ -49,7 +53,34 @@ struct Inner {
     requests: RequestQueue,
     /// Sends commands, if the connection is up.
     commands: Option<CommandChannel>,
+    /// A moving average of the round trips.
+    round_trip: Duration,
     is_closed: bool,
+}
+
+impl ReportedNode for Pool {
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn stats(&self) -> NodeStats {
+        let availability = self.lock_availability();
+        NodeStats {
+            address: self.address.to_string().into(),
+            connections: self.up.load(Ordering::Acquire).count_ones(),
+            failure: availability.cause().cloned(),
+            outages: availability.outages(),
+            last_outage: availability.last_outage(Instant::now()),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            queued: self.len.load(Ordering::Relaxed),
+            script_time: *self.script_time.lock().unwrap_or_else(PoisonError::into_inner),
+            counters: self.counters.lock().clone(),
+        }
+    }
+
+    fn connections(&self) -> Vec<CommandChannel> {
+        self.connections.iter().filter_map(|queue| queue.lock().commands.clone()).collect()
+    }
 }
 
 impl Pool {
@@ -78,46 +109,36 @@ impl Pool {
         record(&self.counters);
     }
 
-    pub(super) fn stats(&self) -> NodeStats {
-        let availability = self.lock_availability();
-        NodeStats {
-            address: self.address.to_string().into(),
-            connections: self.up.load(Ordering::Acquire).count_ones(),
-            failure: availability.cause().cloned(),
-            outages: availability.outages(),
-            last_outage: availability.last_outage(Instant::now()),
-            in_flight: self.in_flight.load(Ordering::Relaxed),
-            queued: self.len.load(Ordering::Relaxed),
-            script_time: *self.script_time.lock().unwrap_or_else(PoisonError::into_inner),
-            counters: self.counters.lock().clone(),
-        }
-    }
-
     /// Returns a channel for commands, if a connection is up.
     pub(super) fn commands(&self) -> Option<CommandChannel> {
-        self.all_commands().next()
+        self.connections.iter().find_map(|queue| queue.lock().commands.clone())
     }
 
-    /// Returns a channel for commands on each connection that is up.
-    pub(super) fn all_commands(&self) -> impl Iterator<Item = CommandChannel> {
-        self.connections.iter().filter_map(|queue| queue.lock().commands.clone())
-    }
-
-    /// Enqueues a request, or responds at once if it cannot be sent. Requests with the same first key
-    /// use the same connection while it is up, so that they are decided in order.
-    pub(super) fn submit(&self, pending: PendingRequest) {
-        let number = match (pending.batch_key.partition, pending.request.checks.first()) {
+    /// Returns the connection for a request. Requests with the same first key use the same connection
+    /// while it is up, so that they are decided in order.
+    fn connection_for(&self, partition: u16, checks: &[RequestCheck]) -> usize {
+        let number = match (partition, checks.first()) {
             (0, Some(check)) => hash(&check.key) >> 33,
             (partition, _) => u64::from(partition),
         };
         let preferred = bucket(number, self.connections.len());
-        let up = self.up.load(Ordering::Acquire);
-        let index = match up {
+        match self.up.load(Ordering::Acquire) {
             0 => 0,
             up if up & (1 << preferred) != 0 => preferred,
             // A bit without a connection is never set.
             up => (0..self.connections.len()).find(|index| up & (1 << index) != 0).unwrap_or(0),
-        };
+        }
+    }
+
+    /// Returns an estimate of the time until a request is answered that is enqueued now.
+    pub(super) fn expected_wait(&self, partition: u16, checks: &[RequestCheck]) -> Duration {
+        let inner = self.connections[self.connection_for(partition, checks)].lock();
+        inner.requests.expected_wait(inner.round_trip, self.context.options.batch)
+    }
+
+    /// Enqueues a request, or responds at once if it cannot be sent.
+    pub(super) fn submit(&self, pending: PendingRequest) {
+        let index = self.connection_for(pending.batch_key.partition, &pending.request.checks);
         self.push(index, pending);
     }
 
@@ -152,11 +173,12 @@ impl Pool {
         queue.wake.notify_one();
     }
 
-    /// Takes requests for calls that are answered at `answered_at` at the earliest, and fails those
-    /// for which that is too late.
-    pub(super) fn take(&self, index: usize, now: Instant, answered_at: Instant) -> Taken {
+    /// Takes requests for calls, and fails those that cannot be answered in time. An idle connection
+    /// takes any request, so that a slow reply is not the last.
+    pub(super) fn take(&self, index: usize, now: Instant, is_idle: bool) -> Taken {
         let mut inner = self.connections[index].lock();
         let before = inner.requests.len();
+        let answered_at = if is_idle { now } else { now + inner.round_trip };
         let mut taken = inner.requests.take(self.context.options.batch, now, answered_at);
         let removed = before - inner.requests.len();
         drop(inner);
@@ -194,7 +216,9 @@ impl Pool {
 
     /// Records that a connection is up.
     pub(super) fn set_up(&self, index: usize, commands: CommandChannel) {
-        self.connections[index].lock().commands = Some(commands);
+        let mut inner = self.connections[index].lock();
+        (inner.commands, inner.round_trip) = (Some(commands), Duration::ZERO);
+        drop(inner);
         let were_up = self.up.fetch_or(1 << index, Ordering::AcqRel);
         self.lock_availability().record_up(Instant::now());
         if were_up == 0 {
@@ -323,6 +347,18 @@ impl ConnectionQueue {
 
     pub(super) fn is_closed(&self) -> bool {
         self.lock().is_closed
+    }
+
+    /// Adds the duration of a call to the average.
+    pub(super) fn record_round_trip(&self, sample: Duration) {
+        let average = &mut self.lock().round_trip;
+        *average = if sample < *average {
+            (*average + sample) / 2
+        } else {
+            // A single stall says little about the next call.
+            let growth = *average / 8 + MAX_STEP;
+            *average + ((sample - *average) / 8).min(growth)
+        };
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -7,21 +7,38 @@ use tokio::time::Instant;
 
 use crate::request::{BatchKey, PendingRequest};
 
+/// The maximum number of packets in flight on a connection. With one packet, the server is idle for a
+/// round trip between packets. With more than two, batches are smaller and latency is higher: with 64
+/// callers on two connections the median was 437 µs for one, 386 µs for two, 405 µs for three.
+pub(super) const MAX_PACKETS: u32 = 2;
 /// The maximum estimated execution time of a call, unless a single request needs more. The server
 /// serves no other client meanwhile.
 const MAX_COST: Duration = Duration::from_millis(1);
 /// How long before its deadline a request fails that is not sent, at most: a timer may be late.
 const MAX_MARGIN: Duration = Duration::from_millis(3);
+/// The number of calls that an estimate assumes for each waiting request: one of several partitions
+/// peeks, and its charge goes before requests that wait. With one call each, a cluster at 2.5 times its
+/// capacity answered two thirds as many of such requests.
+const CALLS_EACH: u32 = 2;
 /// How many empty lists are kept. Batch keys change while slots move.
 const MAX_EMPTY: usize = 64;
 
 /// Requests by batch key. The keys take turns.
 #[derive(Debug, Default)]
 pub(super) struct RequestQueue {
-    by_key: HashMap<BatchKey, VecDeque<PendingRequest>>,
+    by_key: HashMap<BatchKey, Lists>,
     /// The keys of the lists that are not empty, in the order of their turns.
     turns: VecDeque<BatchKey>,
     len: usize,
+}
+
+/// The requests with a batch key.
+#[derive(Debug, Default)]
+struct Lists {
+    /// Requests of which earlier parts were executed. They are served first and in order: otherwise
+    /// the work for those parts would be wasted under overload.
+    continuations: VecDeque<PendingRequest>,
+    beginnings: VecDeque<PendingRequest>,
 }
 
 /// Requests that were taken from a queue.
@@ -44,12 +61,23 @@ impl RequestQueue {
         self.len
     }
 
+    /// Returns an estimate of the time until a request is answered that is pushed now; zero if no
+    /// request waits, because then the average round trip may be outdated.
+    pub(super) fn expected_wait(&self, round_trip: Duration, batch: usize) -> Duration {
+        if self.is_empty() {
+            return Duration::ZERO;
+        }
+        let packets = u32::try_from(self.len / batch).unwrap_or(u32::MAX);
+        let calls = packets.saturating_add(1).saturating_mul(CALLS_EACH);
+        round_trip.saturating_mul(calls) / MAX_PACKETS + round_trip
+    }
+
     pub(super) fn push(&mut self, pending: PendingRequest) {
-        let list = self.by_key.entry(pending.batch_key).or_default();
-        if list.is_empty() {
+        let lists = self.by_key.entry(pending.batch_key).or_default();
+        if lists.is_empty() {
             self.turns.push_back(pending.batch_key);
         }
-        list.push_back(pending);
+        lists.list_of(&pending).push_back(pending);
         self.len += 1;
     }
 
@@ -91,15 +119,14 @@ impl RequestQueue {
         taken: &mut Taken,
     ) -> Vec<PendingRequest> {
         #[expect(clippy::expect_used, reason = "turns has the keys of lists only")]
-        let list = self.by_key.get_mut(&turn).expect("a turn has a list");
-        let before = list.len();
+        let lists = self.by_key.get_mut(&turn).expect("a turn has a list");
+        let before = lists.len();
         let max = if turn.is_alone { 1 } else { max };
-        let newest_first = list.front().is_some_and(|oldest| is_overdue(oldest, now));
+        let newest_first = lists.beginnings.front().is_some_and(|oldest| is_overdue(oldest, now));
         let mut cost = Duration::ZERO;
-        let mut call = Vec::new();
+        let (mut call, mut continuations) = (Vec::new(), 0);
         while call.len() < max {
-            let next = if newest_first { list.pop_back() } else { list.pop_front() };
-            let Some(next) = next else { break };
+            let Some(next) = lists.pop(newest_first) else { break };
             if next.responder.is_closed() {
                 taken.abandoned += 1;
                 continue;
@@ -110,25 +137,22 @@ impl RequestQueue {
             }
             cost += next.request.cost();
             if !call.is_empty() && cost > MAX_COST {
-                if newest_first {
-                    list.push_back(next);
-                } else {
-                    list.push_front(next);
-                }
+                lists.put_back(next, newest_first);
                 break;
             }
+            continuations += usize::from(next.responder.is_continuation);
             call.push(next);
         }
         if newest_first {
-            call.reverse();
+            call[continuations..].reverse();
         }
-        self.len -= before - list.len();
+        self.len -= before - lists.len();
         call
     }
 
     /// Puts a list that has requests left back into the order of turns.
     fn end_turn(&mut self, turn: BatchKey) {
-        if self.by_key.get(&turn).is_some_and(|list| !list.is_empty()) {
+        if self.by_key.get(&turn).is_some_and(|lists| !lists.is_empty()) {
             self.turns.push_back(turn);
         } else if self.by_key.len() > MAX_EMPTY {
             self.by_key.remove(&turn);
@@ -140,15 +164,17 @@ impl RequestQueue {
     pub(super) fn take_late(&mut self, now: Instant) -> Vec<PendingRequest> {
         let mut late = Vec::new();
         self.turns.retain(|turn| {
-            let Some(list) = self.by_key.get_mut(turn) else { return false };
-            if list.iter().any(|pending| is_near_deadline(pending, now)) {
-                let (expired, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(list)
-                    .into_iter()
-                    .partition(|pending| is_near_deadline(pending, now));
-                late.extend(expired);
-                *list = kept;
+            let Some(lists) = self.by_key.get_mut(turn) else { return false };
+            for list in [&mut lists.continuations, &mut lists.beginnings] {
+                if list.iter().any(|pending| is_near_deadline(pending, now)) {
+                    let (expired, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(list)
+                        .into_iter()
+                        .partition(|pending| is_near_deadline(pending, now));
+                    late.extend(expired);
+                    *list = kept;
+                }
             }
-            !list.is_empty()
+            !lists.is_empty()
         });
         self.len -= late.len();
         late
@@ -157,9 +183,42 @@ impl RequestQueue {
     /// Takes all requests.
     pub(super) fn take_all(&mut self) -> Vec<PendingRequest> {
         let lists = self.turns.drain(..).filter_map(|turn| self.by_key.remove(&turn));
-        let all = lists.flatten().collect();
+        let all = lists.flat_map(|lists| lists.continuations.into_iter().chain(lists.beginnings));
+        let all = all.collect();
         self.len = 0;
         all
+    }
+}
+
+impl Lists {
+    fn len(&self) -> usize {
+        self.continuations.len() + self.beginnings.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn list_of(&mut self, pending: &PendingRequest) -> &mut VecDeque<PendingRequest> {
+        match pending.responder.is_continuation {
+            true => &mut self.continuations,
+            false => &mut self.beginnings,
+        }
+    }
+
+    fn pop(&mut self, newest_first: bool) -> Option<PendingRequest> {
+        let continuation = self.continuations.pop_front();
+        continuation.or_else(|| match newest_first {
+            true => self.beginnings.pop_back(),
+            false => self.beginnings.pop_front(),
+        })
+    }
+
+    /// Puts back the request that was popped last.
+    fn put_back(&mut self, pending: PendingRequest, newest_first: bool) {
+        let is_last = newest_first && !pending.responder.is_continuation;
+        let list = self.list_of(&pending);
+        if is_last { list.push_back(pending) } else { list.push_front(pending) }
     }
 }
 
@@ -213,12 +272,12 @@ mod tests {
 
         fn take(&mut self, max: usize, at: Duration) -> Vec<Vec<u64>> {
             let taken = self.queue.take(max, self.start + at, self.start + at);
-            taken.calls.iter().map(|call| numbers(call)).collect()
+            taken.calls.iter().map(numbers).collect()
         }
     }
 
-    fn numbers(requests: &[PendingRequest]) -> Vec<u64> {
-        requests.iter().map(|pending| pending.request.checks[0].cost.get()).collect()
+    fn numbers<'a>(requests: impl IntoIterator<Item = &'a PendingRequest>) -> Vec<u64> {
+        requests.into_iter().map(|pending| pending.request.checks[0].cost.get()).collect()
     }
 
     #[test]
@@ -266,6 +325,31 @@ mod tests {
         assert_eq!(fixture.take(2, 4 * MS), [vec![1, 2]]);
         assert_eq!(fixture.take(2, 8 * MS), [vec![7, 8]]);
         assert_eq!(fixture.take(2, 7 * MS), [vec![3, 4]]);
+    }
+
+    #[test]
+    fn continuations_are_served_first_and_in_order() {
+        let mut fixture = Fixture::new();
+        for at in 0..6 {
+            fixture.push(1, "1/s", 1, at * MS);
+        }
+        for mut pending in fixture.queue.take_all() {
+            pending.responder.is_continuation = [3, 4].contains(&numbers([&pending])[0]);
+            fixture.queue.push(pending);
+        }
+        assert_eq!(fixture.take(3, 4 * MS), [vec![3, 4, 1]]);
+        // Of the others, the newest are served first now.
+        assert_eq!(fixture.take(2, 8 * MS), [vec![5, 6]]);
+    }
+
+    #[test]
+    fn the_expected_wait_grows_with_the_packets_that_wait() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.queue.expected_wait(MS, 2), Duration::ZERO);
+        for expected in [2, 3, 3, 4] {
+            fixture.push(1, "1/s", 1, Duration::ZERO);
+            assert_eq!(fixture.queue.expected_wait(MS, 2), expected * MS);
+        }
     }
 
     #[test]

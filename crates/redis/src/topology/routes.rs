@@ -1,12 +1,13 @@
 //! Routing of requests: the node of each partition.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use tollgate_store::{Failure, FailureKind, StoreError};
 
 use crate::context::{StoreContext, TopologyEvent};
 use crate::node::Node;
-use crate::request::PendingRequest;
+use crate::request::{PendingRequest, RequestCheck};
 
 /// The node of each partition.
 #[derive(Debug)]
@@ -52,6 +53,14 @@ impl Routes {
         // Dropped without the lock: a node that is dropped routes its requests again.
         drop(guard);
         drop(previous);
+    }
+
+    /// Returns an estimate of the time until a request is answered that is sent now.
+    pub(crate) fn expected_wait(&self, partition: u16, checks: &[RequestCheck]) -> Duration {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let Table::Known(by_partition) = &*table else { return Duration::ZERO };
+        let node = by_partition.get(usize::from(partition)).and_then(Option::as_ref);
+        node.map_or(Duration::ZERO, |node| node.expected_wait(partition, checks))
     }
 
     /// Sends a request to its node, or fails it.

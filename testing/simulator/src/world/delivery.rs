@@ -20,6 +20,7 @@ impl State {
     /// Opens a connection to a host.
     pub(crate) fn connect(&mut self, client: usize, host: &str) -> Result<u64, ErrorKind> {
         let server = *self.names.get(host).ok_or(ErrorKind::NotFound)?;
+        self.processes[server].stats.dials.push((self.now, client));
         self.last_connection += 1;
         let id = self.last_connection;
         let connection = Connection {

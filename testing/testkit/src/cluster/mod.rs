@@ -8,7 +8,7 @@ use slot::SLOTS;
 pub use slot::slot_of;
 pub use slot_move::SlotMove;
 
-use crate::{Config, Reply, Server, Sweep, wait};
+use crate::{Config, Network, Reply, Server, Sweep, wait};
 use nodes::{Member, execute, view};
 
 /// A cluster of primaries and replicas. Methods identify a node by its index in
@@ -53,6 +53,19 @@ impl Cluster {
         wait::until(|| reports(node, &["CLUSTER", "INFO"], "cluster_state:ok").then_some(()))
             .unwrap_or_else(|| panic!("the node does not learn the slots: {:#?}", view(node)));
         self.nodes.len() - 1
+    }
+
+    /// Starts a cluster with a primary on each host of a network.
+    #[track_caller]
+    pub fn start_on(network: &Network) -> Self {
+        let node = |index| {
+            // A node that is isolated for some seconds does not count as failed.
+            let timeout = "cluster-node-timeout 15000";
+            Server::with(|config| config.cluster().host(network.host(index)).line(timeout))
+        };
+        let cluster = Self { nodes: (0..network.len()).map(node).collect() };
+        cluster.join(cluster.nodes.len());
+        cluster
     }
 
     /// All nodes, including killed ones.
@@ -187,7 +200,7 @@ impl Cluster {
         for (index, node) in self.nodes.iter().enumerate() {
             for other in self.nodes.iter().skip(index + 1) {
                 let (port, bus) = (other.port().to_string(), other.bus().to_string());
-                execute(node, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+                execute(node, &["CLUSTER", "MEET", other.host(), &port, &bus]);
             }
         }
         let knows_all = |node: &Server| {

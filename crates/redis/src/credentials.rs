@@ -1,7 +1,5 @@
 //! The credentials of connections. A password in a file can be replaced while the store is open.
 
-mod rotation;
-
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use redis::RedisConnectionInfo;
 use tollgate_store::{Failure, FailureKind};
 
-pub(crate) use rotation::start_rotation;
-
-use crate::connection::{CommandChannel, CommandError};
 use crate::url::Login;
 
 /// The credentials of connections to one kind of server.
@@ -86,7 +81,8 @@ impl Credentials {
         self.lock().failure.clone()
     }
 
-    async fn read_file(&self) -> Result<String, Failure> {
+    /// Reads the password in the file.
+    pub(crate) async fn read_file(&self) -> Result<String, Failure> {
         let file: PathBuf = self.login.password_file.clone().unwrap_or_default();
         let shown = file.display().to_string();
         let unusable = |why: &dyn fmt::Display| {
@@ -101,14 +97,28 @@ impl Credentials {
         }
     }
 
-    /// Logs in again on a connection.
-    async fn authenticate(
-        &self,
-        commands: &CommandChannel,
-        password: &str,
-    ) -> Result<(), CommandError> {
-        let words = ["AUTH"].into_iter().chain(self.login.username.as_deref()).chain([password]);
-        commands.command(&words.collect::<Vec<_>>()).await.map(drop)
+    pub(crate) fn username(&self) -> Option<&str> {
+        self.login.username.as_deref()
+    }
+
+    /// Returns whether the password is in a file.
+    pub(crate) fn has_password_file(&self) -> bool {
+        self.login.password_file.is_some()
+    }
+
+    /// Returns whether a password is the one that a server accepted last, or none was accepted yet.
+    pub(crate) fn may_be_in_use(&self, password: &str) -> bool {
+        self.lock().current.as_deref().is_none_or(|current| current == password)
+    }
+
+    /// Records whether the password in the file can be used.
+    pub(crate) fn set_failure(&self, failure: Option<Failure>) {
+        self.lock().failure = failure;
+    }
+
+    /// Records that every server accepts the current password.
+    pub(crate) fn forget_previous(&self) {
+        self.lock().previous = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

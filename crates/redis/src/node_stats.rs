@@ -1,12 +1,12 @@
 //! The state of each server, for metrics and logs.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tollgate_store::Failure;
 
-use super::pool::Pool;
 use crate::connection::CommandChannel;
 use crate::stats::RedisStats;
 use crate::url::Address;
@@ -56,35 +56,48 @@ impl NodeStats {
     }
 }
 
+/// A server whose state is reported.
+pub(crate) trait ReportedNode: fmt::Debug + Send + Sync {
+    fn address(&self) -> &Address;
+
+    fn stats(&self) -> NodeStats;
+
+    /// Returns a channel for commands on each connection that is up.
+    fn connections(&self) -> Vec<CommandChannel>;
+}
+
 /// The servers of a store.
 #[derive(Debug, Default)]
-pub(crate) struct NodeList(Mutex<Vec<Weak<Pool>>>);
+pub(crate) struct NodeList(Mutex<Vec<Weak<dyn ReportedNode>>>);
 
 impl NodeList {
-    pub(super) fn add(&self, pool: &Arc<Pool>) {
-        self.lock().push(Arc::downgrade(pool));
+    pub(crate) fn add(&self, node: Weak<dyn ReportedNode>) {
+        self.lock().push(node);
     }
 
-    pub(super) fn remove(&self, pool: &Arc<Pool>) {
-        self.lock().retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(pool)));
+    pub(crate) fn remove(&self, node: &Weak<dyn ReportedNode>) {
+        self.lock().retain(|known| !Weak::ptr_eq(known, node));
     }
 
     /// Returns the connections to all servers that are up.
     pub(crate) fn connections(&self) -> Vec<CommandChannel> {
-        let pools: Vec<Arc<Pool>> = self.lock().iter().filter_map(Weak::upgrade).collect();
-        pools.iter().flat_map(|pool| pool.all_commands()).collect()
+        self.nodes().iter().flat_map(|node| node.connections()).collect()
     }
 
     /// Returns the state of each server, by address.
     pub(crate) fn stats(&self) -> Vec<NodeStats> {
-        let pools: Vec<Arc<Pool>> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        let nodes = self.nodes();
         // A server may be dropped and needed again at once: the newer one replaces the older one.
-        let by_address: BTreeMap<&Address, &Arc<Pool>> =
-            pools.iter().map(|pool| (&pool.address, pool)).collect();
-        by_address.into_values().map(|pool| pool.stats()).collect()
+        let by_address: BTreeMap<&Address, &Arc<dyn ReportedNode>> =
+            nodes.iter().map(|node| (node.address(), node)).collect();
+        by_address.into_values().map(|node| node.stats()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Pool>>> {
+    fn nodes(&self) -> Vec<Arc<dyn ReportedNode>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<dyn ReportedNode>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

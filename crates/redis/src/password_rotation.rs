@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::Credentials;
 use crate::connection::{CommandChannel, CommandError};
 use crate::context::StoreContext;
+use crate::credentials::Credentials;
 
 /// The interval between reads of the file, and between attempts to log in.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -30,7 +30,9 @@ pub(crate) fn start_rotation(
     context: &Arc<StoreContext>,
     connections: impl Fn() -> Vec<CommandChannel> + Send + 'static,
 ) -> Option<AbortHandle> {
-    credentials.login.password_file.as_ref()?;
+    if !credentials.has_password_file() {
+        return None;
+    }
     let (credentials, context) = (Arc::clone(credentials), Arc::clone(context));
     let task = tokio::spawn(async move {
         let mut rotation = Rotation::default();
@@ -61,22 +63,20 @@ impl Rotation {
         let password = match credentials.read_file().await {
             Ok(password) => password,
             Err(failure) => {
-                credentials.lock().failure = Some(failure);
+                credentials.set_failure(Some(failure));
                 return false;
             }
         };
         if self.password.as_ref() != Some(&password) {
-            let mut state = credentials.lock();
-            let is_in_use = state.current.as_ref().is_none_or(|current| *current == password);
             // The connections made so far have the first password.
-            let is_first = self.password.is_none() && is_in_use;
+            let is_first = self.password.is_none() && credentials.may_be_in_use(&password);
             self.rounds = if is_first { 0 } else { ROUNDS };
             self.password = Some(password);
             self.retry = None;
-            state.failure = None;
+            credentials.set_failure(None);
         } else if self.rounds == 0 {
             // The file could not be read for a while.
-            credentials.lock().failure = None;
+            credentials.set_failure(None);
         }
         self.rounds > 0 && self.retry.is_none_or(|(time, _)| time <= Instant::now())
     }
@@ -91,7 +91,7 @@ impl Rotation {
         let Some(password) = &self.password else { return };
         let (mut is_accepted, mut rejection) = (false, None);
         for connection in connections {
-            match credentials.authenticate(&connection, password).await {
+            match log_in(&connection, credentials.username(), password).await {
                 Ok(()) => {
                     credentials.record_accepted(password);
                     is_accepted = true;
@@ -101,8 +101,9 @@ impl Rotation {
                 Err(CommandError::Lost(_)) => {}
             }
         }
-        credentials.lock().failure.clone_from(&rejection);
-        if rejection.is_some() {
+        let is_rejected = rejection.is_some();
+        credentials.set_failure(rejection);
+        if is_rejected {
             context.counters.lock().rejected_passwords += 1;
             let delay = self.retry.map_or(INTERVAL, |(_, delay)| (delay * 2).min(MAX_INTERVAL));
             self.retry = Some((Instant::now() + delay, delay));
@@ -112,8 +113,18 @@ impl Rotation {
         // Without a connection, the password is not known to be right.
         self.rounds -= u8::from(is_accepted);
         if self.rounds == 0 {
-            credentials.lock().previous = None;
+            credentials.forget_previous();
             context.counters.lock().replaced_passwords += 1;
         }
     }
+}
+
+/// Logs in again on a connection.
+async fn log_in(
+    connection: &CommandChannel,
+    username: Option<&str>,
+    password: &str,
+) -> Result<(), CommandError> {
+    let words: Vec<_> = ["AUTH"].into_iter().chain(username).chain([password]).collect();
+    connection.command(&words).await.map(drop)
 }
