@@ -31,7 +31,8 @@ end
 
 -- Returns a verdict if the request is not to be executed: 'r' for a repeat, whose record is added; 'u'
 -- if the id was used with other arguments; 'x' if another attempt has taken over; '0' if there is
--- nothing to undo, or if a request that only looks up its id is not a repeat. Returns nil and the time of the charge for one that is to be undone.
+-- nothing to undo, or if a request that only looks up its id is not a repeat. Returns nil and the time
+-- of the charge for one that is to be undone.
 local function look_up(name, add)
   local role, record = name.role, record_of(name)
   if role == UNDO then

@@ -73,16 +73,16 @@ async fn answered_per_second(
 async fn open(world: &World, traffic: Traffic) -> RedisStore {
     world.links().set_latency(Duration::from_micros(100), Duration::from_micros(100));
     let slow = |server: &Server| server.set_execution_time(EXECUTION_TIME);
-    let url = if traffic.nodes == 1 {
+    let (url, groups) = if traffic.nodes == 1 {
         let server = world.start_server();
         slow(&server);
-        server.url()
+        (server.url(), None)
     } else {
         let cluster = world.start_cluster(traffic.nodes, 0);
         cluster.nodes().iter().for_each(slow);
-        cluster.url()
+        (cluster.url(), Some(32))
     };
-    let options = RedisOptions { batch: 1, groups: Some(32), ..world.options() };
+    let options = RedisOptions { batch: 1, groups, ..world.options() };
     let store = RedisStore::open(&url, options).unwrap();
     store.ready().await.unwrap();
     store

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tollgate_simulator::{Data, Partition, ReplyFault, Server, Simulation, World};
 
-use workload::Workload;
+use workload::{Faults, Workload};
 
 /// Within the time that a request id is remembered.
 const MAX_PAUSE: Duration = Duration::from_millis(400);
@@ -74,7 +74,7 @@ async fn run(world: World) -> u64 {
         server.resume();
         server.set_execution_time(Duration::ZERO);
     }
-    workload.check(&stores[0], 0).await
+    workload.check(&stores[0], Faults::default()).await
 }
 
 #[test]

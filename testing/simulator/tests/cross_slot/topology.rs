@@ -13,7 +13,7 @@ use tollgate_simulator::{
 use tollgate_testkit::slot_of;
 
 use crate::run_seeds;
-use crate::workload::{Policies, Workload, decide, open};
+use crate::workload::{Faults, Policies, Workload, decide, open};
 
 const PRIMARIES: usize = 3;
 /// Within the time that a request id is remembered.
@@ -141,11 +141,11 @@ fn begin_fault(node: &Server, rng: &mut Rng) {
     }
 }
 
-/// Causes one fault at a time for some seconds; returns the number of failovers.
-async fn cause_faults(nodes: Nodes, mut rng: Rng) -> u64 {
-    // Without failovers, nothing is lost.
-    let has_failovers = rng.bool();
-    let mut failovers = 0;
+/// Causes one fault at a time for some seconds.
+async fn cause_faults(nodes: Nodes, mut rng: Rng) -> Faults {
+    // Without failovers, nothing is lost; while no slot moves, every request id is recorded.
+    let (has_failovers, has_moves) = (rng.bool(), rng.bool());
+    let mut faults = Faults::default();
     for _ in 0..8 {
         let shard = rng.usize(..PRIMARIES);
         let (Some((primary, replica)), Some((other, _))) =
@@ -156,10 +156,13 @@ async fn cause_faults(nodes: Nodes, mut rng: Rng) -> u64 {
         };
         match rng.u8(0..8) {
             0 if has_failovers => {
-                failovers += 1;
+                faults.failovers += 1;
                 nodes.fail_over(&mut rng, (&primary, &replica)).await;
             }
-            0..3 => nodes.move_slot(&mut rng, (&primary, &other)).await,
+            0..3 if has_moves => {
+                faults.slot_moves += 1;
+                nodes.move_slot(&mut rng, (&primary, &other)).await;
+            }
             _ => {
                 begin_fault(&primary, &mut rng);
                 pause(&mut rng, MAX_FAULT_MS).await;
@@ -168,7 +171,7 @@ async fn cause_faults(nodes: Nodes, mut rng: Rng) -> u64 {
         nodes.repair();
         pause(&mut rng, 300).await;
     }
-    failovers
+    faults
 }
 
 /// Checks each of these keys, one after the other; returns how many were decided.
@@ -223,11 +226,11 @@ async fn run(world: World) -> (u64, u64) {
     let mut rng = world.rng();
     let faults = tokio::spawn(cause_faults(nodes.clone(), rng.fork()));
     let workload = Workload::run(&world, &stores).await;
-    let failovers = faults.await.unwrap();
+    let faults = faults.await.unwrap();
     tokio::time::sleep(RECOVERY).await;
     check_outage(&world, &nodes, &stores, &mut rng).await;
-    let admitted = workload.check(&stores[0], failovers).await;
-    (admitted, failovers)
+    let admitted = workload.check(&stores[0], faults).await;
+    (admitted, faults.failovers)
 }
 
 #[test]
