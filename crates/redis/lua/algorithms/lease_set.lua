@@ -288,7 +288,8 @@ function algorithms.lease_set()
     if above <= 0 or cost > limit.capacity then return usage.time end
     local bit, weight = 0, 1
     while 2 * weight <= state.bits do bit, weight = bit + 1, 2 * weight end
-    if weight == state.bits and not changes.is_new and not next(changes.added) and not next(changes.removed) then
+    local is_unchanged = not changes.is_new and not next(changes.added) and not next(changes.removed)
+    if weight == state.bits and is_unchanged then
       -- All leases have the same cost.
       local after, latest = usage.time + 1, latest_time(state)
       local skipped = ceil(above / weight) - 1
