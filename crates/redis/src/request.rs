@@ -73,11 +73,13 @@ impl StoreRequest {
     pub(crate) fn cost(&self) -> Duration {
         const LIMIT: Duration = Duration::from_micros(3);
         const LOG: Duration = Duration::from_micros(40);
-        const CONCURRENT: Duration = Duration::from_micros(60);
+        const FEW_LEASES: Duration = Duration::from_micros(30);
+        const MANY_LEASES: Duration = Duration::from_micros(60);
         let limits = self.checks.iter().flat_map(|check| check.policy.limits());
         let limits = limits.map(|limit| match limit.spec().kind {
             Kind::Log | Kind::SlidingBy { .. } => LOG,
-            Kind::Concurrent => CONCURRENT,
+            Kind::Concurrent if limit.capacity() > 64 => MANY_LEASES,
+            Kind::Concurrent => FEW_LEASES,
             _ => LIMIT,
         });
         limits.sum()

@@ -1,5 +1,8 @@
 //! The store on Redis or Valkey.
 
+mod reply;
+mod warnings;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,12 +26,14 @@ use crate::node::Node;
 use crate::node_stats::{NodeList, NodeStats};
 use crate::options::{DEFAULT_GROUPS, RedisOptions};
 use crate::password_rotation::start_rotation;
-use crate::reply::{PendingAnswer, Reply, TimedRequest};
 use crate::request::{self, BatchKey, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
 use crate::url::{self, AddressMap, Login, Servers, Target};
-use crate::warnings::{ServerInfo, Warning};
+use reply::PendingAnswer;
+pub use reply::{LateReply, Reply, TimedRequest};
+use warnings::ServerInfo;
+pub use warnings::Warning;
 
 /// A store on Redis or Valkey, which any number of processes can share. Clones share the connections.
 ///
