@@ -44,9 +44,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
+    let is_help = |word: &String| ["help", "--help", "-h"].contains(&word.as_str());
     let name = args.next().unwrap_or_else(|| "help".to_owned());
-    if ["help", "--help", "-h"].contains(&name.as_str()) {
+    if is_help(&name) || args.peek().is_some_and(is_help) {
         print!("{}", usage());
         return ExitCode::SUCCESS;
     }

@@ -13,10 +13,12 @@ local call = redis.call
 local TRUST_AHEAD = 10000000
 -- The maximum time.
 local LAST_TIME = 8500000000000000
+-- Added to the count of a log, or the bits of leases, that are not in the bytes of the key.
+local LONG = 2147483648
 -- Integers below 2^53 are exact in a double.
 local EXACT = 9007199254740992
 
--- A test that passes the time may append the maximum number of log entries in a key.
+-- A test that passes the time may append the maximum number of log entries in the bytes of a key.
 local now, injected, short_log = nil, ARGV[1] ~= '', 256
 if injected then
   local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
@@ -72,8 +74,8 @@ end
 -- its bytes. A key with many leases is a sorted set: the first member has its bytes.
 local checked = tonumber(ARGV[3])
 local bytes = {}
--- By key: whether it is such a hash or such a sorted set, whether it has another type; and if it is
--- written as one, its long logs or its many leases.
+-- By key: whether it is a hash or a sorted set of ours; whether it has another type. If this call writes
+-- it as a hash or as a sorted set: its long logs, or its many leases.
 local hashes, sorted_sets, foreign, hashed_logs, many_leases
 for first = 1, checked, 1000 do
   local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))

@@ -139,9 +139,8 @@ local function decide(index, at)
   return verdict, at
 end
 
--- Writes the records of request ids.
-local function finish()
+local function write_records()
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
-return decide, finish, write_hash, write_sorted_set
+return decide, write_records, write_hash, write_sorted_set

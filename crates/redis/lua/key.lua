@@ -140,13 +140,13 @@ local function parse(from, key_place)
   end
   if flags >= RESERVED then
     local index = {}
-    index.latest, index.first, index.count, at = read('<I7I7I4', from, at)
+    index.latest, index.first, index.count, index.held, at = read('<I7I7I4I4', from, at)
     key.reserved = index.latest > now and index or nil
     flags = flags - RESERVED
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
-    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of, place)
+    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of, place, key_place)
     if not is_valid then return nil end
   end
   if flags >= DETACHED then
@@ -157,7 +157,7 @@ local function parse(from, key_place)
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of, limit)
+      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of, limit, key_place)
       if not is_valid then return nil end
       key.detached[place] = {limit = limit, state = state}
     end
@@ -192,7 +192,7 @@ local function encode(key)
   local index = key.reserved
   if index then
     flags, empty = flags + RESERVED, false
-    parts[3] = write('<I7I7I4', index.latest, index.first, index.count)
+    parts[3] = write('<I7I7I4I4', index.latest, index.first, index.count, index.held)
     until_when = max(until_when, index.latest)
   end
   for index, limit in ipairs(numbers_of_form(key.form)) do
@@ -250,12 +250,13 @@ local function with_many_leases(place, key)
   end
   each_list(key, function(limit, holder, name)
     if limit.kind == 7 and not (holder == key and name == first) then
-      holder[name] = algorithm_of(limit).shorten(limit, holder[name])
+      holder[name] = algorithm_of(limit).shorten(holder[name])
     end
   end)
   if not first or not key[first] then return nil end
   if sorted_sets[place] or can_change_type(place) then
-    key[first] = algorithm_of({kind = 7}).lengthen(key[first], place)
+    local limit = numbers_of_form(key.form)[first]
+    key[first] = algorithm_of(limit).lengthen(key[first], place)
   end
   return key[first].epoch and key[first]
 end

@@ -45,8 +45,9 @@ local function write_sorted_set(place, to, expires_at)
   local previous = reply[place + 3]
   if previous ~= to then removed[1] = 's' .. previous end
   if changes.is_new or not sorted_sets[place] then call('DEL', name) end
+  local score = algorithms.lease_set().score
   for member, finish in pairs(changes.added) do
-    added[#added + 1] = algorithms.lease_set().score(state.epoch, member:byte(17), finish)
+    added[#added + 1] = score(state.epoch, member:byte(17), finish)
     added[#added + 1] = member
   end
   for member in pairs(changes.removed) do

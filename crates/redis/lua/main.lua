@@ -2,7 +2,7 @@
 -- Rows: together/checks.rows
 
 local requests, at, finish = ARGV[2], 1, #ARGV[2]
-local decide, write_others, write_hash, write_sorted_set
+local decide, write_records, write_hash, write_sorted_set
 while at <= finish do
   request_index = request_index + 1
   local operation, checks, place, key, cost, next_at = read('<BBHHI7', requests, at)
@@ -16,7 +16,7 @@ while at <= finish do
   if verdict then
     at = next_at
   else
-    if not decide then decide, write_others, write_hash, write_sorted_set = general() end
+    if not decide then decide, write_records, write_hash, write_sorted_set = general() end
     verdict, at = decide(request_index, at)
   end
   verdicts[request_index] = verdict
@@ -38,7 +38,7 @@ for key = 1, checked do
     end
   end
 end
-if write_others then write_others() end
+if write_records then write_records() end
 
 reply[2] = table.concat(verdicts)
 reply[3] = string.format('%d', corrupt)

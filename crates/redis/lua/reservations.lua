@@ -36,18 +36,23 @@ local function drop_oldest(slot, index)
   local block = read_field(slot, name)
   while block and index.count > 0 and within * ENTRY_WIDTH < #block do
     local acts_at, id = read(ENTRY, block, within * ENTRY_WIDTH + 1)
-    if acts_at > now and index.count <= MAX_RESERVATIONS then return end
+    if acts_at > now and index.held <= MAX_RESERVATIONS then return end
     -- A reservation that was cancelled may have been made again.
     local got = read_field(slot, RESERVATION .. id)
-    if got and select(2, read('<I7I7', got)) == acts_at then changes[RESERVATION .. id] = false end
+    if got and select(2, read('<I7I7', got)) == acts_at then
+      changes[RESERVATION .. id], index.held = false, index.held - 1
+    end
     index.first, index.count, within = index.first + 1, index.count - 1, within + 1
   end
   if within == BLOCK_LENGTH then changes[name] = false end
 end
 
 local function add_reservation(slot, id, acts_at, data)
-  local changes, known = changes_of(slot), slot.key.reserved or {latest = 0, first = 0, count = 0}
-  local index = {latest = max(known.latest, acts_at), first = known.first, count = known.count + 1}
+  local changes, known = changes_of(slot), slot.key.reserved or {latest = 0, first = 0, count = 0, held = 0}
+  local index = {
+    latest = max(known.latest, acts_at), first = known.first, count = known.count + 1,
+    held = known.held + 1,
+  }
   local place = known.first + known.count
   local within = place % BLOCK_LENGTH
   local name = BLOCK .. (place - within) / BLOCK_LENGTH
@@ -83,7 +88,7 @@ function operations.reserve(slots, id, max_wait, add)
   end
   if not admitted then return policy.shadow and 1 or 0 end
   local is_reserved = cost > 0 and acts_at > now
-  if is_reserved and not hashes[slot.place] and not can_change_type(slot.place) then return 't' end
+  if is_reserved and not key.reserved and not can_change_type(slot.place) then return 't' end
   charge(slot, cost)
   if is_reserved then
     local parts = {write('<I7I7H', cost, acts_at, #key.form), key.form}
@@ -104,6 +109,10 @@ function operations.cancel(slots, id, _, add)
     return algorithm_of(limit).cancel(limit, state, usage, mark, cost)
   end)
   changes_of(slot)[RESERVATION .. id] = false
+  local index = slot.key.reserved
+  slot.key.reserved = {
+    latest = index.latest, first = index.first, count = index.count, held = index.held - 1,
+  }
   save(slot.place, slot.key)
   return 1
 end
@@ -114,14 +123,16 @@ function operations.reset(slots)
   return 1
 end
 
--- Adds every reservation of a key to the reply.
+-- Adds the stored reservations of a key to the reply. The caller knows the changes of this call.
 function operations.inspect(slots, _, _, add)
   local slot = slots[1]
-  if not slot.key.reserved then return 1 end
-  local got = call('HGETALL', KEYS[slot.place])
+  if not slot.key.reserved or not hashes[slot.place] then return 1 end
+  local changes, got = changes_of(slot), call('HGETALL', KEYS[slot.place])
   for index = 1, #got, 2 do
-    local kind, id = got[index]:sub(1, 1), got[index]:sub(2)
-    if kind == RESERVATION then add('r', id .. got[index + 1]) end
+    local field = got[index]
+    if field:sub(1, 1) == RESERVATION and changes[field] == nil then
+      add('r', field:sub(2) .. got[index + 1])
+    end
   end
   return 1
 end

@@ -33,8 +33,9 @@ pub(crate) struct StoreContext {
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,
-    /// Decides requests whose keys are on two nodes, because their slot is being migrated.
-    pub(crate) apart: UnboundedSender<PendingRequest>,
+    /// Requests whose keys are on two nodes, because their slot is being migrated, to be decided key by
+    /// key.
+    pub(crate) per_key: UnboundedSender<PendingRequest>,
 }
 
 /// Whether the store is connected.

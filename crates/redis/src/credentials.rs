@@ -12,6 +12,8 @@ use crate::url::Login;
 /// The credentials of connections to one kind of server.
 pub(crate) struct Credentials {
     login: Login,
+    /// The option that names the file with the password.
+    option: &'static str,
     state: Mutex<State>,
 }
 
@@ -20,15 +22,15 @@ pub(crate) struct Credentials {
 struct State {
     /// The password that a server accepted last.
     current: Option<String>,
-    /// The one before, until every server accepts the current one.
+    /// The one before, for servers that do not accept the current one yet.
     previous: Option<String>,
     /// Why the password in the file is not in use.
     failure: Option<Failure>,
 }
 
 impl Credentials {
-    pub(crate) fn new(login: Login) -> Self {
-        Credentials { login, state: Mutex::default() }
+    pub(crate) fn new(login: Login, option: &'static str) -> Self {
+        Credentials { login, option, state: Mutex::default() }
     }
 
     /// Returns the passwords for a new connection, the most likely one first. A server may reject the
@@ -84,9 +86,9 @@ impl Credentials {
     /// Reads the password in the file.
     pub(crate) async fn read_file(&self) -> Result<String, Failure> {
         let file: PathBuf = self.login.password_file.clone().unwrap_or_default();
-        let shown = file.display().to_string();
+        let (shown, option) = (file.display().to_string(), self.option);
         let unusable = |why: &dyn fmt::Display| {
-            let message = format!("the option password_file: cannot read {shown}: {why}");
+            let message = format!("the option {option}: cannot read {shown}: {why}");
             Failure::new(FailureKind::WrongPassword, message)
         };
         let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
@@ -114,11 +116,6 @@ impl Credentials {
     /// Records whether the password in the file can be used.
     pub(crate) fn set_failure(&self, failure: Option<Failure>) {
         self.lock().failure = failure;
-    }
-
-    /// Records that every server accepts the current password.
-    pub(crate) fn forget_previous(&self) {
-        self.lock().previous = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -29,7 +29,8 @@ pub(crate) struct Call {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InjectedTime {
     pub(crate) now: Timestamp,
-    /// The maximum number of log entries in a key, in place of the script's default.
+    /// The maximum number of log entries in the bytes of a key, in place of the script's default; a
+    /// quarter of it for leases.
     pub(crate) short_log: Option<u16>,
 }
 
@@ -125,11 +126,8 @@ impl<'a> Writer<'a> {
             let (encoding, argument) = self.encoding(&check.policy);
             let key_index = match request.is_record_only() {
                 true => 0,
-                false => self.key_index(&check.policy, &check.key),
+                false => self.key_index(&check.policy, &check.key, &encoding),
             };
-            if key_index == self.call.encodings.len() && !request.is_record_only() {
-                self.call.encodings.push(Arc::clone(&encoding));
-            }
             slots.push(Slot {
                 policy: check.policy.clone(),
                 encoding,
@@ -142,11 +140,17 @@ impl<'a> Writer<'a> {
         slots
     }
 
-    fn key_index(&mut self, policy: &'a Policy, key: &'a [u8]) -> usize {
+    fn key_index(
+        &mut self,
+        policy: &'a Policy,
+        key: &'a [u8],
+        encoding: &Arc<PolicyEncoding>,
+    ) -> usize {
         let call = &mut self.call;
         *self.key_indices.entry((policy.name(), key)).or_insert_with(|| {
             call.keys.push(self.keyspace.name(policy.name(), key));
             call.checked.push((policy.clone(), key.into()));
+            call.encodings.push(Arc::clone(encoding));
             call.keys.len() - 1
         })
     }

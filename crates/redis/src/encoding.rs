@@ -10,11 +10,16 @@
 //!             lease), and by kind: units per token, units per tick, tick (token bucket, queue);
 //!             origin in ms (fixed); tick (sliding); precision in ms, strict (sliding by)
 //! block       its end and 1, or 0 for ever: number
-//! index       the latest time, the position of the oldest entry: numbers, count: u32
+//! index       the latest time, the position of the oldest entry: numbers, entries: u32, reservations
+//!             that are neither cancelled nor deleted: u32
 //! state       by kind two or three numbers, as in `tollgate_core::codec`; log: base: number, count:
 //!             u32, of each stamp, sum: numbers, or 2^31 + count: u32, position of the oldest, the
-//!             oldest and the newest stamp and sum: numbers; leases: at: number, total: u32, count: u32, of each
-//!             id, cost: u16, end: number. State without use is all zeros
+//!             oldest and the newest stamp and sum: numbers; leases: at: number, total:
+//!             u32, count: u32, of each id, cost: u16, end: number, or at: number, 2^31 + bits in use:
+//!             u32, members: u32, epoch, last end: numbers. State without use is all zeros
+//! hash        '': key; kind, window, precision, rank, number: a block of a long log, 32 entries; 'r' and
+//!             id: a reservation; 'i' and number: a block of the index, 32 of time: number, id
+//! sorted set  score -1: 's' and key; score bit × 2^49 + end − epoch: id, bit: u8
 //! detached    count: u8, of each rank: u8, length: u8, the limit's form, state
 //! argument    fast path: u8 (0 no, 1 yes, 2 if it is the only check), shadow: u8, limits: u8, log
 //!             entries: number, length: u16, head, of each limit kind: u8, counts denied: u8,
@@ -327,7 +332,7 @@ fn decode_body(
     };
     if flags & RESERVED != 0 {
         // The index of reservations, which the script alone uses.
-        from.take(18)?;
+        from.take(22)?;
     }
     let states = version.limits().iter().map(|limit| decode_state(limit, &mut from));
     let states = states.collect::<Result<Vec<_>, _>>()?;
@@ -420,7 +425,8 @@ fn decode_log(from: &mut Bytes<'_>) -> Result<SlidingLogState, Malformed> {
 fn decode_leases(from: &mut Bytes<'_>) -> Result<LeaseSet, Malformed> {
     let (at, total) = (number(from)?, from.u32()?);
     if total >= LONG_LIST {
-        // The key has when the last one ends. The reply includes those that a request needs.
+        // The bytes have only the end of the last lease. The reply includes the leases that a request
+        // needs.
         from.take(11)?;
         let last = Lease { id: Id::from_u128(0), cost: 1, end: number(from)? };
         return Ok(LeaseSet { at, leases: vec![last], total: 1 });

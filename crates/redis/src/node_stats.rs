@@ -30,9 +30,9 @@ pub struct NodeStats {
     pub in_flight: usize,
     /// The number of requests that wait to be sent.
     pub queued: usize,
-    /// The script calls of all clients, when [`RedisStore::warnings`](crate::RedisStore::warnings) last
+    /// The script calls of all clients, as of the last time that [`RedisStore::warnings`](crate::RedisStore::warnings) last
     /// read them.
-    pub script_time: ScriptTime,
+    pub script_time: Option<ScriptTime>,
     /// The counters of this server. Events that concern no particular server, such as
     /// [`overshoot`](RedisStats::overshoot), are counted for the store only.
     pub counters: RedisStats,
@@ -53,6 +53,12 @@ impl NodeStats {
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.connections > 0
+    }
+
+    /// Returns whether no connection is up, after one was lost or could not be made.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        !self.is_up() && self.outages > 0
     }
 }
 

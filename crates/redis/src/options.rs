@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::ServerName;
 use tollgate_core::Micros;
 use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
 
@@ -76,7 +77,8 @@ pub struct RedisOptions {
     /// The clock, in place of the server's, for tests and for replaying logs.
     #[doc(hidden)]
     pub clock: Option<ManualClock>,
-    /// With a clock: the maximum number of log entries in a key, so that tests cover long logs.
+    /// With a clock: the maximum number of log entries in the bytes of a key, and four times that of
+    /// leases, so that tests cover long logs and many leases.
     #[doc(hidden)]
     pub short_log: Option<u16>,
     /// Replaces TCP and TLS, for simulations.
@@ -153,6 +155,11 @@ impl RedisOptions {
         }
         if self.queue == 0 {
             return invalid("queue", &self.queue, "write a number of at least 1");
+        }
+        if let Some(name) = &self.tls_server_name
+            && ServerName::try_from(name.as_str()).is_err()
+        {
+            return invalid("tls_server_name", name, "write a host name or an IP address");
         }
         if let Some(groups) = self.groups.filter(|groups| !(1..=SLOTS).contains(groups)) {
             return invalid("groups", &groups, "write a number from 1 to 16384");

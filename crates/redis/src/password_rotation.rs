@@ -113,7 +113,6 @@ impl Rotation {
         // Without a connection, the password is not known to be right.
         self.rounds -= u8::from(is_accepted);
         if self.rounds == 0 {
-            credentials.forget_previous();
             context.counters.lock().replaced_passwords += 1;
         }
     }

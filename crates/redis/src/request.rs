@@ -75,10 +75,12 @@ impl StoreRequest {
         const LOG: Duration = Duration::from_micros(40);
         const FEW_LEASES: Duration = Duration::from_micros(30);
         const MANY_LEASES: Duration = Duration::from_micros(60);
+        /// The maximum number of leases in the bytes of a key, as in lua/algorithms/concurrency.lua.
+        const MAX_FEW_LEASES: u64 = 64;
         let limits = self.checks.iter().flat_map(|check| check.policy.limits());
         let limits = limits.map(|limit| match limit.spec().kind {
             Kind::Log | Kind::SlidingBy { .. } => LOG,
-            Kind::Concurrent if limit.capacity() > 64 => MANY_LEASES,
+            Kind::Concurrent if limit.capacity() > MAX_FEW_LEASES => MANY_LEASES,
             Kind::Concurrent => FEW_LEASES,
             _ => LIMIT,
         });

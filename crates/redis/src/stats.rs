@@ -34,7 +34,8 @@ pub struct RedisStats {
     pub round_trips: Vec<(Option<u64>, u64)>,
     /// Sum of the round trips, in µs.
     pub round_trip_sum_us: u64,
-    /// Requests that were answered after their deadline.
+    /// Calls of a request that were answered after their deadline. A request over several partitions has
+    /// several calls, and the first have half of its time.
     pub late: u64,
     /// Failed requests, by kind of failure.
     pub errors: BTreeMap<FailureKind, u64>,
@@ -62,7 +63,8 @@ const BATCH_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const ROUND_TRIP_BOUNDS: [u64; 10] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000];
 
-/// The counters of a store or of one of its nodes. A call of the script, which is a round trip, takes the lock once.
+/// The counters of a store or of one of its nodes. A call locks them when it is sent and when it is
+/// answered.
 #[derive(Debug)]
 pub(crate) struct Counters(Mutex<RedisStats>);
 

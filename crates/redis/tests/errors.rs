@@ -289,7 +289,7 @@ async fn a_replaced_password_file_is_read_for_the_next_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_may_lose_counters_is_a_warning() {
+async fn servers_that_may_lose_counters_are_reported_as_warnings() {
     let server = Server::with(|server| server.line("appendonly yes"));
     let store = open(&server.url());
     store.ready().await.unwrap();

@@ -62,6 +62,22 @@ async fn ten_thousand_leases_are_exact() {
 }
 
 #[tokio::test]
+async fn an_inspection_lists_a_thousand_leases() {
+    let server = Server::start();
+    let clock = ManualClock::default();
+    let store =
+        open_with(&server.url(), |options| RedisOptions { clock: Some(clock.clone()), ..options });
+    let policy = policy("2000 concurrent lease 60s");
+    // All end at the same time.
+    on_each(&store, &policy, 1..1_201, acquire).await;
+    let inspection = store.inspect(&policy, Key::new("k").unwrap()).await.unwrap();
+    let leases = inspection.limits[0].leases.iter();
+    let found: Vec<_> = leases.map(|lease| (lease.id.as_u128(), lease.cost)).collect();
+    assert_eq!(found, (1..1_001).map(|id| (id, 1)).collect::<Vec<_>>());
+    assert_eq!(inspection.limits[0].used, 1_200);
+}
+
+#[tokio::test]
 async fn an_operation_costs_the_same_with_many_leases() {
     let (server, store) = start();
     let policy = policy("10000 concurrent lease 60s");

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Key, StoreError};
-use tollgate_testkit::{Cluster, SlotMove, slot_of};
+use tollgate_testkit::{Cluster, SlotMove, slot_of, wait_until};
 
 /// One policy of each kind, none of which recovers during a test.
 const EVERY_KIND: [(&str, &str); 8] = [
@@ -282,6 +282,18 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
     let bucket = fixture.policies[0].clone();
     let full = execute(&fixture.store, CHECK, &bucket, b"new", 1_000).await.unwrap();
     assert!(full.allowed);
+    // A key with a reservation whose time has come, and a state that has not recovered.
+    let queue = named("quick", "100/s queue 5000");
+    let max_wait = Micros::from_secs(366 * 86_400);
+    let reserve = |id| Operation::Reserve { id: Id::from_u128(id), max_wait };
+    for (operation, cost) in [(CHECK, 1), (reserve(1), 1), (CHECK, 4_000)] {
+        execute(&fixture.store, operation, &queue, b"due", cost).await.unwrap();
+    }
+    let is_due = async || {
+        let inspected = fixture.store.inspect(&queue, Key::new("due").unwrap()).await.unwrap();
+        inspected.reservations.is_empty()
+    };
+    wait_until("the time of the reservation", is_due).await;
     let types = |cluster: &Cluster| -> Vec<String> {
         let node = cluster.primary_of_slot(slot_of_namespace(cluster, "types"));
         let keys = cluster.keys("types:{types.").into_iter().filter(|key| key.ends_with(":new"));
@@ -301,11 +313,13 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
         for (policy, charged) in [&log, &leases].into_iter().zip(charged) {
             assert_eq!(remaining(&fixture.store, policy, b"new").await, 1_000 - charged);
         }
-        let max_wait = Micros::from_secs(366 * 86_400);
-        let reserve = Operation::Reserve { id: Id::from_u128(1), max_wait };
-        let reserved = execute(&fixture.store, reserve, &bucket, b"new", 1).await;
+        let reserved = execute(&fixture.store, reserve(1), &bucket, b"new", 1).await;
+        let again = execute(&fixture.store, reserve(2), &queue, b"due", 1).await;
+        let inspected = fixture.store.inspect(&queue, Key::new("due").unwrap()).await.unwrap();
+        assert!(inspected.limits[0].used > 1_000, "{inspected:?}");
         if stage == 0 {
             assert_eq!(support::kind(reserved), FailureKind::TryAgain);
+            assert_eq!(support::kind(again), FailureKind::TryAgain);
             assert_eq!(remaining(&fixture.store, &bucket, b"new").await, 0);
             assert_eq!(types(&cluster), expected);
             let moving = moving.take().unwrap();
@@ -313,6 +327,7 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
             moving.finish();
         } else {
             assert!(reserved.unwrap().delay > Micros::ZERO);
+            assert!(again.unwrap().delay > Micros::ZERO);
             expected = ["hash", "hash", "zset"];
             assert_eq!(types(&cluster), expected);
         }

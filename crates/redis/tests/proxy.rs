@@ -64,7 +64,7 @@ async fn assert_limits_are_exact(store: &RedisStore, servers: &[Server]) {
             server.command(&["SCRIPT", "FLUSH"]).expect_no_error("flush");
         }
     }
-    // Long logs have several keys on the server, and these checks are in several partitions.
+    // These checks are in several partitions.
     let (log, few) = (named("log", "1000/d log"), named("few", "2/d fixed"));
     for round in 1..=3 {
         let at = |policy, key| Check { policy, key, cost: Cost::ONE };

@@ -7,8 +7,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{CHECK, check, kind, open, open_with, policy, remaining, start};
-use tollgate_core::{Check, Cost, Request};
+use support::{CHECK, check, execute, kind, open, open_with, policy, remaining, start};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Key, Store};
 use tollgate_testkit::{Proxy, Server, wait_until};
@@ -68,6 +68,42 @@ async fn concurrent_requests_share_calls_in_order() {
     let stats = store.stats();
     assert_eq!(stats.requests, 640);
     assert!(stats.calls <= 30, "{stats:?}");
+}
+
+#[tokio::test]
+async fn an_inspection_shares_a_call_with_changes_of_reservations() {
+    let server = Server::start();
+    let store = open_with(&server.url(), |options| RedisOptions { connections: 1, ..options });
+    let policy = policy("1/h queue 100");
+    check(&store, &policy, b"k").await.unwrap();
+    let max_wait = Micros::from_secs(366 * 86_400);
+    let reserve = |id| Operation::Reserve { id: Id::from_u128(id), max_wait };
+    let cancel = Operation::Cancel { id: Id::from_u128(1) };
+    for (operation, expected) in [(reserve(1), 1), (reserve(2), 2), (cancel, 1)] {
+        let before = store.stats().calls;
+        server.pause();
+        // Two packets are in flight, so that the others wait for one call.
+        let mut fillers = Vec::new();
+        for sent in 1..=2 {
+            let (filled, policy) = (store.clone(), policy.clone());
+            let filler = async move { check(&filled, &policy, b"other").await.unwrap() };
+            fillers.push(tokio::spawn(filler));
+            wait_until("the filler", async || store.stats().calls == before + sent).await;
+        }
+        let change = execute(&store, operation, &policy, b"k", 1);
+        let inspection = store.inspect(&policy, Key::new("k").unwrap());
+        let resumed = async {
+            tokio::task::yield_now().await;
+            server.resume();
+        };
+        let (change, inspection, ()) = tokio::join!(change, inspection, resumed);
+        assert!(change.unwrap().changed);
+        assert_eq!(inspection.unwrap().reservations.len(), expected, "{operation:?}");
+        for filler in fillers {
+            filler.await.unwrap();
+        }
+        assert_eq!(store.stats().calls, before + 3);
+    }
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ failure_kinds! {
          repeat the request";
     /// Keys are being migrated between nodes.
     TryAgain "try_again":
-        "the cluster is migrating the keys and did not finish in time: try again";
+        "the cluster is migrating the keys: try again";
     /// The server is not of the kind that the URL names.
     WrongTopology "wrong_topology":
         "the server is not of the kind that the URL names";

@@ -49,7 +49,7 @@ impl LoadedConfig {
     /// All problems, each at the position of the field that names the file.
     pub fn check_files(&self, problems: Vec<FileProblem>) -> Result<(), ConfigErrors> {
         let diagnostics = Diagnostics::default();
-        if let Err(error) = self.config.store.check_password_files() {
+        for error in self.config.store.password_file_errors() {
             let origin = error.field().and_then(|field| find(&self.tree, field));
             diagnostics.add(with_origin_of(error, origin));
         }

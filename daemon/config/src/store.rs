@@ -165,9 +165,11 @@ impl StoreConfig {
     }
 
     fn redis(&self, namespace: &str) -> Result<LimiterBuilder, ConfigError> {
-        // The store reads the files for each connection; an unreadable file is reported before the
-        // first one.
-        self.check_password_files()?;
+        // The store reads the files each second and for each connection; an unreadable file is
+        // reported before the first one.
+        if let Some(error) = self.password_file_errors().next() {
+            return Err(error);
+        }
         let options = RedisOptions {
             namespace: namespace.to_owned(),
             connections: self.connections,
@@ -195,10 +197,13 @@ impl StoreConfig {
         Ok(Limiter::builder().deadline(self.deadline).redis(options))
     }
 
-    /// Checks that the password files can be read.
-    pub(super) fn check_password_files(&self) -> Result<(), ConfigError> {
-        check_password_file("password_file", self.password_file.as_deref())?;
-        check_password_file("sentinel_password_file", self.sentinel_password_file.as_deref())
+    /// Returns an error for each password file that cannot be used.
+    pub(super) fn password_file_errors(&self) -> impl Iterator<Item = ConfigError> {
+        let files = [
+            ("password_file", &self.password_file),
+            ("sentinel_password_file", &self.sentinel_password_file),
+        ];
+        files.into_iter().filter_map(|(field, file)| password_file_error(field, file.as_deref()?))
     }
 
     /// Rejects fields that have no effect with this store.
@@ -230,7 +235,7 @@ impl StoreConfig {
             ("address_map", self.address_map != usual.address_map),
             ("tls_server_name", self.tls_server_name != usual.tls_server_name),
             ("sentinel_username", self.sentinel_username != usual.sentinel_username),
-            ("sentinel_password_file", self.sentinel_password_file.is_some()),
+            ("sentinel_password_file", self.sentinel_password_file != usual.sentinel_password_file),
         ];
         let wrong = if self.url.is_memory() { &of_redis[..] } else { &of_memory };
         if let Some((name, _)) = wrong.iter().find(|(_, differs)| *differs) {
@@ -312,15 +317,14 @@ impl StoreConfig {
     }
 }
 
-fn check_password_file(field: &str, file: Option<&Path>) -> Result<(), ConfigError> {
-    let Some(file) = file else { return Ok(()) };
+fn password_file_error(field: &str, file: &Path) -> Option<ConfigError> {
     let reason = match fs::read_to_string(file) {
         Err(error) => format!("cannot be read: {error}"),
         Ok(password) if password.trim_end_matches(['\r', '\n']).is_empty() => {
             format!("the file is empty; write the password into it, or remove store.{field}")
         }
-        Ok(_) => return Ok(()),
+        Ok(_) => return None,
     };
     let error = ConfigError::new(format!("{}: {reason}", file.display()));
-    Err(error.with_field(format!("store.{field}")).with_location(file, None, None))
+    Some(error.with_field(format!("store.{field}")).with_location(file, None, None))
 }

@@ -23,7 +23,7 @@ whole microseconds, and their names end in `_us`; −1 is an absent value, −2 
 
 **Several checks** are joined by `AND` and executed together: all are charged, or none is.
 
-**Retries.** `ID` is the idempotency key of a request: a repeat within 30 s returns the remembered decision, and charges nothing.
+**Retries.** `ID` is the idempotency key of a request: a repeat within 30 s (`store.request_id_horizon`) returns the remembered decision, and charges nothing.
 
 **Authorisation.** Without tokens, commands that change other clients' keys are accepted from this machine only. With tokens each
 connection needs one: `AUTH token`, `AUTH name token` or `HELLO 3 AUTH name token`.

@@ -92,7 +92,7 @@ async fn store_error(services: &Services) -> Option<String> {
 
 /// The nodes that are unavailable, with the reason of each.
 fn unavailable_nodes(nodes: &[NodeStats]) -> Option<String> {
-    let unavailable = nodes.iter().filter(|node| node.outages > 0 && !node.is_up());
+    let unavailable = nodes.iter().filter(|node| node.is_unavailable());
     let lines: Vec<_> = unavailable.map(describe_outage).collect();
     let (count, all) = (lines.len(), nodes.len());
     let lines = lines.join("\n");

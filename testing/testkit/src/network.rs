@@ -1,7 +1,6 @@
 //! Networks of hosts between which packets are lost or delayed.
 
 use std::fs;
-use std::io::{self, Write};
 use std::process::{self, Command, Output};
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ impl Network {
         let is_reserved = |subnet: &u8| succeeds(&format!("link add {PREFIX}{subnet} type bridge"));
         let Some(subnet) = SUBNETS.into_iter().find(is_reserved) else {
             let output = ip(&format!("link add {PREFIX}0 type bridge"));
-            skip(&format!("no network can be created: {}", error_of(&output)));
+            program::report_skipped(&format!("no network can be created: {}", error_of(&output)));
             return None;
         };
         // From here on, an error drops the network.
@@ -88,7 +87,7 @@ impl Network {
         let netem = format!("qdisc replace dev {device} root netem delay {}us", delay.as_micros());
         let output = run("tc", &netem);
         if !output.status.success() {
-            skip(&format!("packets cannot be delayed: {}", error_of(&output)));
+            program::report_skipped(&format!("packets cannot be delayed: {}", error_of(&output)));
         }
         output.status.success()
     }
@@ -163,10 +162,4 @@ fn execute(arguments: &str) {
 
 fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
-}
-
-/// Reports on standard error that a test is skipped, even if the harness captures output.
-fn skip(reason: &str) {
-    // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "SKIPPED: {reason}");
 }

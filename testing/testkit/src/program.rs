@@ -52,8 +52,13 @@ pub(crate) fn workspace() -> PathBuf {
 pub(crate) fn report_missing(program: &str, remedy: &str, is_packaged: bool) {
     let missing = format!("{program} is not installed; {remedy}");
     assert!(!(is_packaged && env::var_os("CI").is_some()), "{missing}");
+    report_skipped(&missing);
+}
+
+/// Reports on standard error that a test is skipped, even if the harness captures output.
+pub(crate) fn report_skipped(reason: &str) {
     // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "SKIPPED: {missing}");
+    let _ = writeln!(io::stderr(), "SKIPPED: {reason}");
 }
 
 #[cfg(test)]

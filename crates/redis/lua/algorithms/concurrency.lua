@@ -5,9 +5,8 @@
 
 function algorithms.concurrency()
   local WIDTH, MAX_WINDOW, MAX_LEASES = 25, 31622400000000, 10000
-  -- The maximum number of leases in a key.
+  -- The maximum number of leases in the bytes of a key.
   local FEW = floor(short_log / 4)
-  local MANY = 2147483648
 
   local instance
   local function lease_set()
@@ -54,14 +53,25 @@ function algorithms.concurrency()
     }
   end
 
+  -- Returns a row of leases, each (id, cost, finish); nil if there are none.
+  local function row_of_leases(at, leases)
+    if #leases == 0 then return nil end
+    table.sort(leases, function(a, b) return a[3] < b[3] end)
+    local parts, total = {}, 0
+    for index, one in ipairs(leases) do
+      parts[index], total = write('<c16I2I7', one[1], one[2], one[3]), total + one[2]
+    end
+    return {at = at, total = total, count = #leases, data = table.concat(parts)}
+  end
+
   local concurrency = {}
 
-  function concurrency.read(limit, from, at, row_of, index)
+  function concurrency.read(limit, from, at, _, _, key_place)
     local state, start = {}, at
     if #from < at + 14 then return false end
     state.at, state.total, state.count, at = read('<I7I4I4', from, at)
-    if state.total >= MANY then
-      local is_valid, many, finish = lease_set().read(from, start, row_of(index).place)
+    if state.total >= LONG then
+      local is_valid, many, finish = lease_set().read(from, start, key_place)
       is_valid = is_valid and many.at <= LAST_TIME and many.last <= many.at + MAX_WINDOW
       return is_valid, many, finish
     end
@@ -136,13 +146,9 @@ function algorithms.concurrency()
   end
 
   -- Returns the leases as a row.
-  function concurrency.shorten(limit, state)
+  function concurrency.shorten(state)
     if not state.epoch then return state end
-    local row = {at = state.at, total = 0, count = 0, data = ''}
-    for _, held in ipairs(lease_set().first_leases(state, state.at, MAX_LEASES)) do
-      row = with(row, row.at, held[1], held[2], held[3])
-    end
-    return row.count > 0 and row or nil
+    return row_of_leases(state.at, lease_set().first_leases(state, state.at))
   end
 
   function concurrency.max_penalty()
@@ -155,31 +161,33 @@ function algorithms.concurrency()
 
   -- Returns an id that is not this one, for several leases as one.
   local function other_id(id)
-    return id and string.char((id:byte() + 1) % 256) .. id:sub(2) or string.rep('\0', 16)
+    return id and string.char((id:byte() + 1) % 256) .. id:sub(2) or string.rep('\255', 16)
   end
 
-  -- Returns a short state that leads to the same answer to an operation of this cost.
+  -- Returns a short state that leads to the same answer to an operation of this cost: the lease of an id,
+  -- one for the others that expire before the cost fits, and one for the rest.
   function concurrency.excerpt(limit, state, cost, id, most)
     local usage = concurrency.advance(limit, state)
-    local short = {at = state.at, total = 0, count = 0, data = ''}
     if state.epoch then
-      for _, held in ipairs(lease_set().excerpt(limit, state, usage, cost, id, most)) do
-        short = with(short, state.at, held[1] or other_id(id), held[2], held[3])
-      end
-      return short.count > 0 and short or nil
+      local leases = lease_set().excerpt(limit, state, usage, cost, id, most)
+      for _, held in ipairs(leases) do held[1] = held[1] or other_id(id) end
+      return row_of_leases(state.at, leases)
     end
-    -- The lease of an id, and one lease for all others.
-    local own, rest, finish = id and find(state, usage, id), 0, 0
+    local own, leases, groups = id and find(state, usage, id), {}, {}
+    local above = usage.used + cost - limit.capacity
     for index = usage.first + 1, state.count do
       local held_by, its_cost, ends_at = lease(state.data, index)
       if index == own then
-        short = with(short, state.at, held_by, its_cost, ends_at)
+        leases[1] = {held_by, its_cost, ends_at}
       else
-        rest, finish = rest + its_cost, ends_at
+        local group = above > 0 and 1 or 2
+        local sum = groups[group] and groups[group][2] or 0
+        groups[group] = {other_id(id), sum + its_cost, ends_at}
       end
+      above = above - its_cost
     end
-    if rest > 0 then short = with(short, state.at, other_id(id), rest, finish) end
-    return short.count > 0 and short or nil
+    for _, group in pairs(groups) do leases[#leases + 1] = group end
+    return row_of_leases(state.at, leases)
   end
 
   -- Returns the cost of a lease, if it is held.

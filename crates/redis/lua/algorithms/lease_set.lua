@@ -3,15 +3,17 @@
 --
 -- A lease has a member for each bit of its cost: the id and the number of the bit. The score is the
 -- number of the bit, then the time of expiry since an epoch. So what is held after a time is a count of
--- members per bit. State: at, as of few leases; the bits, the number of members, the epoch, and last, the
--- latest expiry.
+-- members per bit. State: at, as in concurrency.lua; the bits, the number of members, the epoch, and last,
+-- the latest expiry.
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
--- The changes of this call to the sorted set of each key.
+-- The changes of this call to the sorted set of each key: members removed and added, each with its expiry;
+-- the number of removals; known scores; the number of members; what is used now; and whether the stored
+-- set is discarded.
 local lease_sets = {}
 
 function algorithms.lease_set()
-  -- The longest time since the epoch, and the maximum number of expired members that a call removes.
+  -- The longest time since the epoch, and how many expired members of a bit a call removes at most.
   local SPAN, MAX_REMOVED = 562949953421312, 500
 
   local function text(number)
@@ -122,7 +124,7 @@ function algorithms.lease_set()
     end
   end
 
-  -- Removes some expired members, once per call.
+  -- Removes some expired members of each bit, once per call.
   local function remove_expired(state, time)
     local changes = changes_of(state.place)
     if changes.has_removed_expired then return end
@@ -177,7 +179,7 @@ function algorithms.lease_set()
     local state, finish = {place = place}, nil
     if #from < at + 28 then return false end
     state.at, state.bits, state.count, state.epoch, state.last, finish = read('<I7I4I4I7I7', from, at)
-    state.bits = state.bits % 2147483648
+    state.bits = state.bits % LONG
     local changes = changes_of(place)
     -- One member has the bytes of the key.
     changes.count = changes.count or (read_command('ZCARD', KEYS[place]) or 0) - 1
@@ -185,8 +187,7 @@ function algorithms.lease_set()
   end
 
   function lease_set.write(state)
-    local bits = state.bits + 2147483648
-    return write('<I7I4I4I7I7', state.at, bits, state.count, state.epoch, state.last)
+    return write('<I7I4I4I7I7', state.at, state.bits + LONG, state.count, state.epoch, state.last)
   end
 
   -- Returns the sum of the costs that are held at a time.
@@ -212,19 +213,20 @@ function algorithms.lease_set()
   -- Returns the state with those of some leases, each (id, cost, finish), that are held at a time.
   function lease_set.create(place, time, leases)
     clear(place)
-    local state, used, last = {place = place, epoch = time, bits = 0}, 0, 0
+    local state, last = {place = place, epoch = time, bits = 0}, 0
     for _, lease in ipairs(leases) do
       if lease[3] > time then
         put(state, lease[1], lease[2], lease[3])
-        used, last = used + lease[2], max(last, lease[3])
+        last = max(last, lease[3])
       end
     end
-    return changed(state, time, used, last)
+    return changed(state, time, nil, last)
   end
 
-  -- Returns the leases that expire first.
+  -- Returns the leases that expire first after a time; all without a maximum.
   local function first_leases(state, time, most)
     local changes, by_id, leases = changes_of(state.place), {}, {}
+    most = most or changes.count
     local function count(name, finish)
       local id = name:sub(1, 16)
       if not by_id[id] then
@@ -248,22 +250,26 @@ function algorithms.lease_set()
   -- The epoch moves long before the span ends.
   local function with_recent_epoch(state, usage, finish)
     if finish - state.epoch < SPAN then return state end
-    return lease_set.create(state.place, usage.time, first_leases(state, usage.time, 10000))
+    return lease_set.create(state.place, usage.time, first_leases(state, usage.time))
   end
 
-  function lease_set.add(state, usage, id, cost, finish)
+  -- Adds a lease, whose members of before are removed. last is the latest expiry of the others, if it is
+  -- not the state's.
+  function lease_set.add(state, usage, id, cost, finish, last)
     state = with_recent_epoch(state, usage, finish)
     remove_expired(state, usage.time)
     local new = {place = state.place, epoch = state.epoch, bits = state.bits}
     put(new, id, cost, finish)
-    return changed(new, usage.time, usage.used + cost, max(finish, state.last))
+    return changed(new, usage.time, usage.used + cost, max(finish, last or state.last))
   end
 
   function lease_set.renew(state, usage, id, finish)
-    local cost = lease_set.find(state, usage, id)
+    local cost, ends_at = lease_set.find(state, usage, id)
     if not cost then return state end
+    local is_last = ends_at == state.last and finish < ends_at
+    local last = is_last and last_finish_without(state, id) or nil
     usage = {time = usage.time, used = usage.used - cost}
-    return lease_set.add(state, usage, id, cost, finish)
+    return lease_set.add(state, usage, id, cost, finish, last)
   end
 
   -- Returns nil if no other lease is held.

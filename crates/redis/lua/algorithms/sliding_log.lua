@@ -8,7 +8,6 @@
 
 function algorithms.sliding_log()
   local WIDTH, ROW = 14, '<I7I7'
-  local LONG = 2147483648
   -- The number of entries in a block of a long row.
   local BLOCK = 32
 

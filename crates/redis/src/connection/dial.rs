@@ -78,20 +78,20 @@ impl Dialer {
         address: &Address,
         on_close: impl Fn() + Clone + Send + 'static,
     ) -> Result<Connection, Failure> {
-        let mut result = Err(Failure::new(FailureKind::WrongPassword, "no password"));
+        let mut rejection = Failure::new(FailureKind::WrongPassword, "no password");
         for password in self.credentials.passwords().await? {
             let info = self.credentials.apply(self.info.clone(), password.as_deref());
-            result = self.dial_at(address, &info, on_close.clone()).await;
-            match &result {
-                Err(failure) if failure.kind == FailureKind::WrongPassword => {}
-                Err(_) => break,
-                Ok(_) => {
-                    password.iter().for_each(|accepted| self.credentials.record_accepted(accepted));
-                    break;
+            match self.dial_at(address, &info, on_close.clone()).await {
+                Err(failure) if failure.kind == FailureKind::WrongPassword => rejection = failure,
+                result => {
+                    if let (Ok(_), Some(password)) = (&result, &password) {
+                        self.credentials.record_accepted(password);
+                    }
+                    return result;
                 }
             }
         }
-        result
+        Err(rejection)
     }
 
     async fn dial_at(

@@ -47,7 +47,7 @@ impl CommandError {
 }
 
 /// Options of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallOptions {
     /// Whether to send `ASKING` first, to a node that is importing the slot.
     pub(crate) sends_asking: bool,

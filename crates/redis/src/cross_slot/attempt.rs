@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use tollgate_core::{Decision, Operation};
 use tollgate_store::{FailureKind, StoreError};
 
-use super::apart::is_try_again;
 use super::parts::Part;
+use super::per_key::is_try_again;
 use super::{
     CrossSlotRequest, Decisions, Dispatcher, Phase, all_allow, deadline_passed, into_decisions,
     is_allowed, lease_of, not_charged, receive_all, without_charged,

@@ -6,8 +6,8 @@
 //! may be denied while another request with several partitions on one of its keys is in progress. If
 //! the process dies in between, charges remain until they recover.
 //!
-//! Under overload, calls whose request is not answered in time are wasted, and a request of two
-//! partitions needs four of them. Therefore a request begins only if each queue is short enough that
+//! Under overload, a call is wasted if its request is not answered in time, and a request over two
+//! partitions makes four calls. Therefore a request begins only if each queue is short enough that
 //! the first calls can be answered within half of the time that is left, and calls that follow the
 //! first go before requests that begin.
 //!
@@ -18,9 +18,9 @@
 //!   request was admitted, so that a repeat does not charge them again. If all checks are shadows, the
 //!   first partition represents the request.
 
-mod apart;
 mod attempt;
 mod parts;
+mod per_key;
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ use crate::context::StoreContext;
 use crate::request::{self, BatchKey, Delivery, Outcome, PendingRequest, StoreRequest};
 use crate::request_id::{RecordScope, RequestId, Role};
 use crate::topology::Routes;
-use apart::is_try_again;
 use parts::{Part, Parts};
+use per_key::is_try_again;
 
 /// A request with keys in several partitions.
 pub(crate) struct CrossSlotRequest<'a> {
@@ -43,7 +43,7 @@ pub(crate) struct CrossSlotRequest<'a> {
     pub(crate) request: &'a StoreRequest,
     pub(crate) deadline: Instant,
     /// Whether each key is a part, because the slot of its partition is being migrated.
-    pub(crate) is_apart: bool,
+    pub(crate) by_key: bool,
 }
 
 /// The place of a call among those of a request.
@@ -101,7 +101,7 @@ impl CrossSlotRequest<'_> {
     /// Decides the request; `is_wanted` returns whether the caller still waits for the answer.
     pub(crate) async fn decide(&self, is_wanted: impl Fn() -> bool) -> Result<Answer, StoreError> {
         let request = self.request;
-        let parts = Parts::new(request, &self.dispatcher.context.keyspace, self.is_apart);
+        let parts = Parts::new(request, &self.dispatcher.context.keyspace, self.by_key);
         self.check_queues(&parts)?;
         let has_id = request.request_id.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
@@ -128,14 +128,17 @@ impl CrossSlotRequest<'_> {
         Ok(parts.into_answer(decided))
     }
 
-    /// Returns an error if the queue of a part is too long. All parts are sent or none: under overload,
+    /// Returns an error if the queue of a part that decides is too long. All such parts are sent or none: under overload,
     /// the work for the others would be wasted.
     fn check_queues(&self, parts: &Parts) -> Result<(), StoreError> {
-        let rest = self.first_deadline().saturating_duration_since(Instant::now());
-        for part in parts.enforced.iter().chain(&parts.shadows) {
+        let deadline = if parts.enforced.len() > 1 { self.first_deadline() } else { self.deadline };
+        let rest = deadline.saturating_duration_since(Instant::now());
+        for part in &parts.enforced {
             if self.dispatcher.routes.expected_wait(part.partition, &part.checks) > rest {
                 let message = "a server of its keys is busy with earlier requests";
-                return Err(StoreError::unavailable(FailureKind::Overloaded, message));
+                let error = StoreError::unavailable(FailureKind::Overloaded, message);
+                self.dispatcher.context.counters.record_error(&error, false);
+                return Err(error);
             }
         }
         Ok(())
@@ -169,7 +172,7 @@ impl CrossSlotRequest<'_> {
             Phase::First => self.first_deadline(),
             Phase::Only | Phase::Later => self.deadline,
         };
-        let batch_key = BatchKey { is_alone: self.is_apart, ..BatchKey::new(partition) };
+        let batch_key = BatchKey { is_alone: self.by_key, ..BatchKey::new(partition) };
         self.dispatcher.send(request, batch_key, deadline, phase)
     }
 

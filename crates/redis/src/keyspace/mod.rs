@@ -4,7 +4,7 @@
 //! `#i` in place of the policy; no policy name contains `#`. The records of its parts have `#p`, or `#s`
 //! for shadow checks, and the request's fingerprint. The user's text is last, so it cannot be mistaken
 //! for another part or select a slot. A text of more than 256 bytes is replaced by its SHA-256 in
-//! hexadecimal, marked `#h`.
+//! hexadecimal, marked by `h` after the `#` and its letters.
 
 mod hash;
 
@@ -37,7 +37,7 @@ impl Keyspace {
     }
 
     /// Returns the number of partitions, which is 1 without hash tags.
-    pub(crate) fn partitions(&self) -> u16 {
+    pub(crate) fn partition_count(&self) -> u16 {
         let count = self.partitions.as_ref().map_or(1, Partitions::count);
         #[expect(clippy::expect_used, reason = "the number of partitions is a u16")]
         u16::try_from(count).expect("a number of partitions fits u16")

@@ -7,7 +7,7 @@ mod pool;
 mod queue;
 mod task;
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tollgate_store::Failure;
@@ -58,7 +58,7 @@ impl Node {
     }
 
     pub(crate) fn set_script_time(&self, script_time: ScriptTime) {
-        *self.0.script_time.lock().unwrap_or_else(PoisonError::into_inner) = script_time;
+        self.0.set_script_time(script_time);
     }
 
     /// Returns why the server cannot be used, after an attempt to connect has failed.

@@ -37,7 +37,7 @@ pub(super) struct Pool {
     pub(super) in_flight: AtomicUsize,
     counters: Counters,
     availability: Mutex<Availability>,
-    pub(super) script_time: Mutex<ScriptTime>,
+    script_time: Mutex<Option<ScriptTime>>,
 }
 
 /// The requests that wait for a connection.
@@ -107,6 +107,10 @@ impl Pool {
     pub(super) fn record(&self, record: impl Fn(&Counters)) {
         record(&self.context.counters);
         record(&self.counters);
+    }
+
+    pub(super) fn set_script_time(&self, script_time: ScriptTime) {
+        *self.script_time.lock().unwrap_or_else(PoisonError::into_inner) = Some(script_time);
     }
 
     /// Returns a channel for commands, if a connection is up.
@@ -219,8 +223,11 @@ impl Pool {
         let mut inner = self.connections[index].lock();
         (inner.commands, inner.round_trip) = (Some(commands), Duration::ZERO);
         drop(inner);
+        // Under one lock, so that the state of a node and the record of its outages agree.
+        let mut availability = self.lock_availability();
         let were_up = self.up.fetch_or(1 << index, Ordering::AcqRel);
-        self.lock_availability().record_up(Instant::now());
+        availability.record_up(Instant::now());
+        drop(availability);
         if were_up == 0 {
             // The other connections are made now.
             self.connections.iter().for_each(|queue| queue.wake.notify_one());
@@ -234,12 +241,14 @@ impl Pool {
     pub(super) fn set_lost(&self, index: usize, failure: &Failure) {
         let mut inner = self.connections[index].lock();
         inner.commands = None;
+        let mut availability = self.lock_availability();
         let others = self.up.fetch_and(!(1 << index), Ordering::AcqRel) & !(1 << index);
+        if others == 0 {
+            availability.record_lost(failure, Instant::now());
+        }
+        drop(availability);
         let moved = if others != 0 || index > 0 { inner.requests.take_all() } else { Vec::new() };
         drop(inner);
-        if others == 0 {
-            self.lock_availability().record_lost(failure, Instant::now());
-        }
         self.len.fetch_sub(moved.len(), Ordering::Relaxed);
         moved.into_iter().for_each(|pending| self.submit(pending));
         self.notify_connection_lost();
@@ -249,10 +258,12 @@ impl Pool {
     /// there is one.
     pub(super) fn set_down(&self, failure: &Failure) {
         self.notify_connection_lost();
+        let mut availability = self.lock_availability();
         if self.is_up() {
             return;
         }
-        self.lock_availability().record_failed_attempt(failure);
+        availability.record_failed_attempt(failure);
+        drop(availability);
         let error = failure.clone().into();
         for queue in &self.connections {
             let pending = queue.lock().requests.take_all();
@@ -312,10 +323,10 @@ impl Pool {
         }
     }
 
-    /// Has requests decided whose keys are on two nodes.
-    pub(super) fn decide_apart(&self, requests: Vec<PendingRequest>) {
+    /// Hands over requests whose keys are on two nodes, to be decided key by key.
+    pub(super) fn decide_per_key(&self, requests: Vec<PendingRequest>) {
         for pending in requests {
-            if let Err(error) = self.context.apart.send(pending) {
+            if let Err(error) = self.context.per_key.send(pending) {
                 self.fail(vec![error.0], &store_closed().into());
             }
         }

@@ -19,14 +19,14 @@ const MAX_MARGIN: Duration = Duration::from_millis(3);
 /// The number of calls that an estimate assumes for each waiting request: one of several partitions
 /// peeks, and its charge goes before requests that wait. With one call each, a cluster at 2.5 times its
 /// capacity answered two thirds as many of such requests.
-const CALLS_EACH: u32 = 2;
+const CALLS_PER_REQUEST: u32 = 2;
 /// How many empty lists are kept. Batch keys change while slots move.
 const MAX_EMPTY: usize = 64;
 
 /// Requests by batch key. The keys take turns.
 #[derive(Debug, Default)]
 pub(super) struct RequestQueue {
-    by_key: HashMap<BatchKey, Lists>,
+    by_key: HashMap<BatchKey, KeyQueue>,
     /// The keys of the lists that are not empty, in the order of their turns.
     turns: VecDeque<BatchKey>,
     len: usize,
@@ -34,11 +34,11 @@ pub(super) struct RequestQueue {
 
 /// The requests with a batch key.
 #[derive(Debug, Default)]
-struct Lists {
+struct KeyQueue {
     /// Requests of which earlier parts were executed. They are served first and in order: otherwise
     /// the work for those parts would be wasted under overload.
     continuations: VecDeque<PendingRequest>,
-    beginnings: VecDeque<PendingRequest>,
+    first_calls: VecDeque<PendingRequest>,
 }
 
 /// Requests that were taken from a queue.
@@ -68,7 +68,7 @@ impl RequestQueue {
             return Duration::ZERO;
         }
         let packets = u32::try_from(self.len / batch).unwrap_or(u32::MAX);
-        let calls = packets.saturating_add(1).saturating_mul(CALLS_EACH);
+        let calls = packets.saturating_add(1).saturating_mul(CALLS_PER_REQUEST);
         round_trip.saturating_mul(calls) / MAX_PACKETS + round_trip
     }
 
@@ -122,7 +122,7 @@ impl RequestQueue {
         let lists = self.by_key.get_mut(&turn).expect("a turn has a list");
         let before = lists.len();
         let max = if turn.is_alone { 1 } else { max };
-        let newest_first = lists.beginnings.front().is_some_and(|oldest| is_overdue(oldest, now));
+        let newest_first = lists.first_calls.front().is_some_and(|oldest| is_overdue(oldest, now));
         let mut cost = Duration::ZERO;
         let (mut call, mut continuations) = (Vec::new(), 0);
         while call.len() < max {
@@ -165,7 +165,7 @@ impl RequestQueue {
         let mut late = Vec::new();
         self.turns.retain(|turn| {
             let Some(lists) = self.by_key.get_mut(turn) else { return false };
-            for list in [&mut lists.continuations, &mut lists.beginnings] {
+            for list in [&mut lists.continuations, &mut lists.first_calls] {
                 if list.iter().any(|pending| is_near_deadline(pending, now)) {
                     let (expired, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(list)
                         .into_iter()
@@ -183,16 +183,16 @@ impl RequestQueue {
     /// Takes all requests.
     pub(super) fn take_all(&mut self) -> Vec<PendingRequest> {
         let lists = self.turns.drain(..).filter_map(|turn| self.by_key.remove(&turn));
-        let all = lists.flat_map(|lists| lists.continuations.into_iter().chain(lists.beginnings));
+        let all = lists.flat_map(|lists| lists.continuations.into_iter().chain(lists.first_calls));
         let all = all.collect();
         self.len = 0;
         all
     }
 }
 
-impl Lists {
+impl KeyQueue {
     fn len(&self) -> usize {
-        self.continuations.len() + self.beginnings.len()
+        self.continuations.len() + self.first_calls.len()
     }
 
     fn is_empty(&self) -> bool {
@@ -202,15 +202,15 @@ impl Lists {
     fn list_of(&mut self, pending: &PendingRequest) -> &mut VecDeque<PendingRequest> {
         match pending.responder.is_continuation {
             true => &mut self.continuations,
-            false => &mut self.beginnings,
+            false => &mut self.first_calls,
         }
     }
 
     fn pop(&mut self, newest_first: bool) -> Option<PendingRequest> {
         let continuation = self.continuations.pop_front();
         continuation.or_else(|| match newest_first {
-            true => self.beginnings.pop_back(),
-            false => self.beginnings.pop_front(),
+            true => self.first_calls.pop_back(),
+            false => self.first_calls.pop_front(),
         })
     }
 

@@ -218,12 +218,12 @@ impl Task {
     fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
         let Some(connection) = &self.connection else { return };
         self.pool.record(|counters| counters.record_call(batch.len()));
-        let (has_script, is_proxy) =
-            (batch.script_loads == 0, self.pool.context.server_kind == ServerKind::Proxy);
+        let sends_script = batch.script_loads > 0;
+        let is_proxy = self.pool.context.server_kind == ServerKind::Proxy;
         let options = CallOptions {
             sends_asking: batch.key.is_asking,
-            loads_script: !has_script && !is_proxy,
-            sends_text: !has_script && is_proxy,
+            loads_script: sends_script && !is_proxy,
+            sends_text: sends_script && is_proxy,
         };
         let reply = connection.call(&batch.call, options);
         let generation = self.generation;
@@ -295,7 +295,7 @@ impl Task {
         }
         self.pool.record(|counters| counters.lock().redirections += 1);
         if error.code() == "TRYAGAIN" && is_single_request {
-            return self.pool.decide_apart(requests);
+            return self.pool.decide_per_key(requests);
         }
         let to = error.details().and_then(|details| redirection(details, &self.pool.address));
         let map = &self.pool.context.address_map;

@@ -89,7 +89,7 @@ impl RedisStore {
     /// - `redis+sentinel://host:port,host:port/master[/db]`
     ///
     /// Use `rediss` in place of `redis` for TLS. The nodes of a cluster then need certificates for the
-    /// names or addresses that they announce. `valkey` and `valkeys` are aliases. Users and passwords
+    /// names or addresses that the store connects to, unless `tls_server_name` is set. `valkey` and `valkeys` are aliases. Users and passwords
     /// are percent-encoded.
     ///
     /// # Errors
@@ -137,8 +137,12 @@ impl RedisStore {
 
     /// Checks the configuration of the servers, and reads how long their scripts took. Servers that are
     /// unreachable or reject the command are skipped. A failover can bring a server with another
-    /// configuration, so check again when [`nodes`](Self::nodes) changes.
+    /// configuration, so check again when [`nodes`](Self::nodes) changes. Returns none through a proxy.
     pub async fn warnings(&self) -> Vec<Warning> {
+        // A proxy may close a connection on which it gets a command that it does not know.
+        if self.context().server_kind == ServerKind::Proxy {
+            return Vec::new();
+        }
         let checks = self.routes().nodes().into_iter().map(|node| async move {
             let info = ServerInfo::read(&node.commands()?).await?;
             node.set_script_time(info.script_time());
@@ -222,7 +226,7 @@ impl RedisStore {
                 dispatcher: &dispatcher,
                 request: &request,
                 deadline,
-                is_apart: false,
+                by_key: false,
             };
             let answer = cross_slot.decide(|| !sender.is_closed()).await;
             if let Err(Ok(late)) = sender.send(answer) {
@@ -236,11 +240,12 @@ impl RedisStore {
 impl Inner {
     fn open(target: Target, options: RedisOptions, address_map: AddressMap) -> Self {
         let Target { servers, is_tls, login, database } = target;
-        let credentials = Arc::new(Credentials::new(Login {
+        let login = Login {
             username: options.username.clone().or(login.username),
             password: options.password.clone().or(login.password),
             password_file: options.password_file.clone(),
-        }));
+        };
+        let credentials = Arc::new(Credentials::new(login, "password_file"));
         let (groups, server_kind) = match (&servers, options.groups) {
             (Servers::Cluster(_), groups) => {
                 (Some(groups.unwrap_or(DEFAULT_GROUPS)), ServerKind::ClusterNode)
@@ -250,13 +255,15 @@ impl Inner {
         };
         let partitions = groups.map(|groups| Partitions::new(&options.namespace, groups));
         let (sender, events) = mpsc::unbounded_channel();
-        let sentinel_credentials = Arc::new(Credentials::new(Login {
+        let sentinel_login = Login {
             username: options.sentinel_username.clone(),
             password: options.sentinel_password.clone(),
             password_file: options.sentinel_password_file.clone(),
-        }));
+        };
+        let sentinel_credentials =
+            Arc::new(Credentials::new(sentinel_login, "sentinel_password_file"));
         let sentinel_dialer = Dialer::new(&options, &sentinel_credentials, 0, is_tls);
-        let (apart, requests_apart) = mpsc::unbounded_channel();
+        let (per_key, per_key_requests) = mpsc::unbounded_channel();
         let context = Arc::new(StoreContext {
             server_kind,
             keyspace: Keyspace::new(&options.namespace, partitions),
@@ -268,7 +275,7 @@ impl Inner {
             nodes: NodeList::default(),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
-            apart,
+            per_key,
             options,
         });
         let routes = Arc::new(Routes::new(Arc::clone(&context)));
@@ -279,7 +286,7 @@ impl Inner {
         let discovery = match servers {
             Servers::One(address) => {
                 let node = Arc::new(Node::start(&address, &context));
-                routes.set(vec![Some(node); usize::from(context.keyspace.partitions())]);
+                routes.set(vec![Some(node); usize::from(context.keyspace.partition_count())]);
                 None
             }
             Servers::Cluster(seeds) => Some(Discovery::Cluster(seeds)),
@@ -296,7 +303,10 @@ impl Inner {
             tokio::spawn(task.run()).abort_handle()
         }));
         let dispatcher = Dispatcher { context, routes };
-        tasks.push(tokio::spawn(dispatcher.clone().run(requests_apart)).abort_handle());
+        tasks.push(
+            tokio::spawn(dispatcher.clone().decide_per_key_requests(per_key_requests))
+                .abort_handle(),
+        );
         Inner { dispatcher, tasks, sentinel_credentials }
     }
 }

@@ -18,13 +18,6 @@ pub enum Warning {
         /// Its `maxmemory-policy`.
         policy: Box<str>,
     },
-    /// The version of the server is not supported.
-    Old {
-        /// The server.
-        server: Box<str>,
-        /// Its version.
-        version: Box<str>,
-    },
     /// The server has neither a replica nor an append-only file: after a restart, the charges since its
     /// last snapshot are missing.
     NotDurable {
@@ -54,10 +47,6 @@ impl fmt::Display for Warning {
                 "{server}: maxmemory-policy {policy} evicts counters when the memory is full; use \
                  noeviction or volatile-ttl"
             ),
-            Warning::Old { server, version } => write!(
-                f,
-                "{server}: version {version} is not supported; update to Redis 7.0, Valkey 7.2 or later"
-            ),
             Warning::NotDurable { server } => write!(
                 f,
                 "{server}: a restart loses counters, because the server has neither a replica nor an \
@@ -86,7 +75,7 @@ impl ServerInfo {
     /// Reads the sections that are needed; `None` if the server is unreachable or the user lacks the
     /// permission.
     pub(crate) async fn read(commands: &CommandChannel) -> Option<Self> {
-        let words = ["INFO", "server", "memory", "persistence", "replication", "commandstats"];
+        let words = ["INFO", "memory", "persistence", "replication", "commandstats"];
         match commands.command(&words).await {
             Ok(Value::BulkString(bytes)) => {
                 Some(ServerInfo(String::from_utf8_lossy(&bytes).into_owned()))
@@ -105,12 +94,6 @@ impl ServerInfo {
         let policy = self.field("maxmemory_policy").filter(|policy| !HARMLESS.contains(policy));
         if let Some(policy) = policy {
             warnings.push(Warning::DropsCounters { server: server.into(), policy: policy.into() });
-        }
-        // On Valkey, this is the version of Redis that it is compatible with.
-        let version = self.field("redis_version");
-        let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-        if let (Some(version), true) = (version, major.is_some_and(|major| major < 7)) {
-            warnings.push(Warning::Old { server: server.into(), version: version.into() });
         }
         let has_replicas = self.field("connected_slaves").map(|count| count != "0");
         if self.field("aof_enabled") == Some("0") && has_replicas == Some(false) {
@@ -155,9 +138,9 @@ mod tests {
                 assert!(found.to_string().contains(expected), "{found}");
             }
         };
-        check("# Server\r\nredis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\n", &[]);
-        check("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nmaxmemory_policy:volatile-ttl", &[]);
-        check("redis_version:6.2.1\r\nmaxmemory_policy:allkeys-lru\r\n", &["allkeys-lru", "6.2.1"]);
+        check("# Memory\r\nmaxmemory_policy:noeviction\r\n", &[]);
+        check("maxmemory_policy:volatile-ttl", &[]);
+        check("maxmemory_policy:allkeys-lru\r\n", &["allkeys-lru"]);
         check("aof_enabled:0\r\nconnected_slaves:0\r\n", &["appendonly yes"]);
         check("aof_enabled:1\r\nconnected_slaves:0\r\n", &[]);
         check("aof_enabled:0\r\nconnected_slaves:1\r\n", &["min-replicas-to-write"]);

@@ -81,7 +81,7 @@ impl Topology {
             Discovery::Sentinels(_) => (&[][..], SENTINEL_INTERVAL),
         };
         let partitions = matches!(discovery, Discovery::Cluster(_))
-            .then(|| PartitionCheck::new(&context.options, context.keyspace.partitions()));
+            .then(|| PartitionCheck::new(&context.options, context.keyspace.partition_count()));
         Topology {
             state: TopologyState::new(seeds, Schedule::new(interval, Instant::now())),
             context: Arc::clone(context),

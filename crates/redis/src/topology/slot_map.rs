@@ -137,7 +137,7 @@ impl SlotMap {
     /// Returns the node of each partition.
     pub(crate) fn by_partition(&self, keyspace: &Keyspace) -> Vec<Option<Address>> {
         let node_of = |partition| self.node_of(keyspace.slot_of_partition(partition)).cloned();
-        (0..keyspace.partitions()).map(node_of).collect()
+        (0..keyspace.partition_count()).map(node_of).collect()
     }
 
     /// Returns the index of a node, which is added if necessary.

@@ -129,15 +129,20 @@ pub(super) static HOST: Format =
 pub(super) static TEMPLATE: Format =
     Format::new("template", "\"{ip}\"", |text| Template::parse(text).map(Value::Template));
 
-pub(super) static SERVER: Format = Format::new("address", "10.0.0.5:6379", |address| match address
-    .rsplit_once(':')
-{
-    Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
-        text(address)
-    }
-    _ => Err("expected HOST:PORT, as in 10.0.0.5:6379".to_owned()),
-})
-.pattern(":[0-9]{1,5}$");
+pub(super) static SERVER: Format =
+    Format::new("address", "10.0.0.5:6379", |address| match address.rsplit_once(':') {
+        Some((host, port)) if is_host(host) && port.parse::<u16>().is_ok_and(|port| port > 0) => {
+            text(address)
+        }
+        _ => Err("expected HOST:PORT, as in 10.0.0.5:6379 or [::1]:6379".to_owned()),
+    })
+    .pattern(":[0-9]{1,5}$");
+
+/// Whether an address can begin with this: an IPv6 address needs brackets.
+fn is_host(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    address.map_or(!host.is_empty() && !host.contains(':'), |address| !address.is_empty())
+}
 
 /// A token of HTTP (RFC 9110, section 5.6.2).
 const HTTP_TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";

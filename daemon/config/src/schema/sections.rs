@@ -134,7 +134,7 @@ sections! {
             "The timeout for establishing a connection.";
         call_timeout: duration(MILLISECOND), "500ms", needs_restart() =>
             "The timeout of a call, after which its connection is replaced and its outcome is \
-             unknown.";
+             unknown. Set it above `deadline`.";
         queue: count(1, u64::MAX), "10000", needs_restart() =>
             "The maximum number of requests that wait for a server. Further requests fail at once.";
         batch: count(1, 500), "64", needs_restart() =>
@@ -142,8 +142,8 @@ sections! {
         groups: count(1, 16_384), "null", needs_restart() =>
             "The number of groups into which keys are divided by hash tags: 64 on a cluster by \
              default, none elsewhere. Set it for a proxy that distributes keys over several \
-             servers. All daemons of a namespace need the same number; another number finds no \
-             counters.";
+             servers. All daemons of a namespace need the same number: on a cluster another number \
+             is an error, elsewhere it finds no counters.";
         request_id_horizon: duration(Duration::from_secs(1)), "30s", needs_restart() =>
             "How long request ids are remembered.";
         ca: FILE, "null", needs_restart() => "The CA bundle for TLS. The default is the system's.";
@@ -163,8 +163,8 @@ sections! {
         sentinel_username: TEXT, "null", needs_restart() =>
             "The user name for the sentinels. Only with `+sentinel`.";
         sentinel_password_file: FILE, "null", needs_restart() =>
-            "A file that contains the password for the sentinels; it can be replaced, too. Only with \
-             `+sentinel`.";
+            "A file that contains the password for the sentinels. When its content changes, the open \
+             connection to a sentinel logs in again. Only with `+sentinel`.";
     }
 
     LISTEN later "admin" {

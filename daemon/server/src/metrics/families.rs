@@ -82,7 +82,7 @@ families! {
     STORE_OVERSHOOT: Counter "tollgate_store_overshoot_total" []
         "Requests that a policy admitted after the deadline and the store denied later.";
     STORE_PASSWORDS: Counter "tollgate_store_password_replacements_total" ["result"]
-        "Replacements of the password in store.password_file or store.sentinel_password_file: accepted by all servers, or rejected, which keeps the connections.";
+        "Attempts to replace the password in store.password_file or store.sentinel_password_file: accepted on all open connections, or rejected by a server, which keeps the connections and is tried again.";
     STORE_NODE_UP: Gauge "tollgate_store_node_up" ["address"]
         "Whether a connection to this node of the Redis store is up. A node that left the store has no series.";
     STORE_NODE_CONNECTIONS: Gauge "tollgate_store_node_connections" ["address"]
@@ -98,9 +98,9 @@ families! {
     STORE_NODE_BATCH: Histogram "tollgate_store_node_batch_requests" ["address"]
         "Requests per call to the node.";
     STORE_NODE_ERRORS: Counter "tollgate_store_node_errors_total" ["address", "kind"]
-        "Requests to the node that failed, by the kind of failure; their policies decided without the store.";
+        "Requests to the node that failed, by the kind of failure.";
     STORE_NODE_LATE: Counter "tollgate_store_node_late_total" ["address"]
-        "Requests that the node answered after their deadline; their policies decided without the store.";
+        "Calls of a request that the node answered after their deadline.";
     STORE_NODE_REDIRECTIONS: Counter "tollgate_store_node_redirections_total" ["address"]
         "Calls that the node redirected because a slot or a primary had moved.";
     STORE_NODE_DIALS: Counter "tollgate_store_node_dials_total" ["address"]

@@ -113,9 +113,14 @@ fn nodes(page: &mut Page, nodes: &[NodeStats]) {
     let redirections = |node: &NodeStats| Value::Whole(node.counters.redirections);
     sample_each(page, &STORE_NODE_REDIRECTIONS, nodes, redirections);
     sample_each(page, &STORE_NODE_DIALS, nodes, |node| Value::Whole(node.counters.dials));
-    sample_each(page, &STORE_NODE_SCRIPTS, nodes, |node| Value::Whole(node.script_time.calls));
-    let script_time = |node: &NodeStats| Value::Micros(node.script_time.sum_us);
-    sample_each(page, &STORE_NODE_SCRIPT_TIME, nodes, script_time);
+    let script_times = nodes.iter().filter_map(|node| Some((&node.address, node.script_time?)));
+    let script_times: Vec<_> = script_times.collect();
+    for (address, time) in &script_times {
+        page.sample(&STORE_NODE_SCRIPTS, &[address], Value::Whole(time.calls));
+    }
+    for (address, time) in &script_times {
+        page.sample(&STORE_NODE_SCRIPT_TIME, &[address], Value::Micros(time.sum_us));
+    }
 }
 
 /// One value of each node.

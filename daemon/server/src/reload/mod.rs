@@ -143,6 +143,8 @@ pub(crate) async fn watch(
         });
         match poll.await {
             Ok(polled) => reloader = polled,
+            // The daemon ends.
+            Err(error) if error.is_cancelled() => return,
             Err(error) => return tracing::error!("watching the configuration failed: {error}"),
         }
     }

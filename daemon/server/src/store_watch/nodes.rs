@@ -44,7 +44,7 @@ impl NodeWatch {
             }
             let before = before.unwrap_or(Known { outages: 0, is_unavailable: false });
             events.extend(change(node, before));
-            let is_unavailable = !node.is_up() && node.outages > 0;
+            let is_unavailable = node.is_unavailable();
             current.insert(node.address.clone(), Known { outages: node.outages, is_unavailable });
         }
         events.extend(known.into_keys().map(Event::Removed));
@@ -59,7 +59,7 @@ fn change(node: &NodeStats, before: Known) -> Option<Event> {
     let address = || node.address.clone();
     match (before.is_unavailable, node.is_up()) {
         (true, true) => Some(Event::Recovered(address(), length)),
-        (false, false) if node.outages > 0 => Some(Event::Unavailable(describe_outage(node))),
+        (false, false) if node.is_unavailable() => Some(Event::Unavailable(describe_outage(node))),
         (false, true) if node.outages > before.outages => {
             Some(Event::Interrupted(address(), length, cause(node)))
         }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tollgate_server::Config;
-use tollgate_testkit::Server;
+use tollgate_testkit::{Cluster, Folder, Proxy, Server};
 
+use crate::envoy::client as rate_limit_service;
+use crate::resp::RespClient;
 use crate::support::client::{Client, Response};
 use crate::support::daemon::Daemon;
 use crate::support::eventually;
@@ -176,4 +178,61 @@ policies: {{ api: {{ limits: [1/h] }} }}",
     let error = config.store.open("tollgate").await.unwrap_err().to_string();
     assert!(error.starts_with("store.password_file: "), "{error}");
     assert!(error.contains("cannot be read"), "{error}");
+}
+
+const ONE_PER_DAY: &str = "
+domain: domain
+descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 1 } }]
+";
+
+#[tokio::test]
+async fn of_a_batch_only_the_checks_of_a_slow_node_are_decided_without_the_store() {
+    let cluster = Cluster::start(3, 0);
+    let slow = &cluster.nodes()[0];
+    let proxy = Proxy::before(slow);
+    let folder = Folder::create();
+    let rules = folder.write("rules.yaml", ONE_PER_DAY);
+    let yaml = format!(
+        "store: {{ url: \"{}\", deadline: 1s, address_map: {{ \"{}\": \"{}\" }} }}
+policies: {{ api: {{ limits: [1/d], on_store_error: allow }} }}
+envoy: {{ config: [\"{}\"], charging: reference, on_store_error: allow }}",
+        cluster.url(),
+        slow.address(),
+        proxy.address(),
+        rules.display()
+    );
+    let daemon = Daemon::start_on_store(Config::from_yaml(&yaml).unwrap()).await;
+    let commands: Vec<String> = (0..32).map(|n| format!("TOLLGATE.CHECK api key-{n}")).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let request: String = (0..32).map(|n| format!(" | user=key-{n}")).collect();
+    let request = format!("domain{request}");
+
+    let mut resp = RespClient::connect(&daemon).await;
+    resp.call("HELLO 3").await;
+    let mut grpc = rate_limit_service::connect(&daemon).await;
+    for reply in resp.call_all(&commands).await {
+        assert!(reply.contains("$8 degraded #f"), "{reply}");
+    }
+    assert!(!rate_limit_service::call(&mut grpc, &request).await.contains("OVER_LIMIT"));
+
+    proxy.delay(Duration::from_secs(3));
+    let names = slow.keys("tollgate");
+    let is_slow = |policy: &str, key: &str| {
+        names.iter().any(|name| name.contains(policy) && name.ends_with(key))
+    };
+    let mut slow_keys = 0;
+    for (n, reply) in resp.call_all(&commands).await.iter().enumerate() {
+        let is_slow = is_slow(":api:", &format!(":key-{n}"));
+        slow_keys += usize::from(is_slow);
+        let expected = if is_slow { "$8 degraded #t" } else { "$8 degraded #f" };
+        assert!(reply.contains(expected), "key-{n}: {reply}");
+        let allowed = if is_slow { "$7 allowed #t" } else { "$7 allowed #f" };
+        assert!(reply.contains(allowed), "key-{n}: {reply}");
+    }
+    assert!((1..32).contains(&slow_keys), "{names:?}");
+    let response = rate_limit_service::call(&mut grpc, &request).await;
+    for (n, status) in response.split(" | ").skip(1).enumerate() {
+        let is_slow = is_slow("domain", &format!("key-{n}"));
+        assert_eq!(status.starts_with("OK"), is_slow, "key-{n}: {status}; {names:?}");
+    }
 }

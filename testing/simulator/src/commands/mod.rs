@@ -85,7 +85,7 @@ const fn command(
 }
 
 /// All commands, by name.
-pub(crate) const COMMANDS: [Command; 45] = [
+pub(crate) const COMMANDS: [Command; 42] = [
     command("asking", 1, 0, Keys::None, connection::asking),
     command("auth", -2, LOGIN, Keys::None, connection::auth),
     command("client|getname", 2, SESSION, Keys::None, connection::client_getname),
@@ -99,7 +99,6 @@ pub(crate) const COMMANDS: [Command; 45] = [
     command("evalsha", -3, STALE | NO_SCRIPT, Keys::Counted, scripts::evalsha),
     command("exists", -2, 0, Keys::All, keys::exists),
     command("get", 2, 0, Keys::First, strings::get),
-    command("getrange", 4, 0, Keys::First, strings::getrange),
     command("hdel", -3, WRITE, Keys::First, hashes::hdel),
     command("hello", -1, LOGIN, Keys::None, connection::hello),
     command("hget", 3, 0, Keys::First, hashes::hget),
@@ -125,8 +124,6 @@ pub(crate) const COMMANDS: [Command; 45] = [
         server::get_master_addr_by_name,
     ),
     command("set", -3, WRITE | DENY_OOM, Keys::First, strings::set),
-    command("setrange", 4, WRITE | DENY_OOM, Keys::First, strings::setrange),
-    command("strlen", 2, 0, Keys::First, strings::strlen),
     command("time", 1, ALWAYS, Keys::None, server::time),
     command("type", 2, 0, Keys::First, keys::type_name),
     command("zadd", -4, WRITE | DENY_OOM, Keys::First, sorted_sets::zadd),

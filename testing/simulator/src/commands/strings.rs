@@ -2,12 +2,8 @@
 
 use tollgate_testkit::Reply;
 
-use super::{
-    Context, Error, Outcome, SYNTAX, WRONG_TYPE, bulk, count, index_range, integer, is_word,
-};
+use super::{Context, Error, Outcome, SYNTAX, WRONG_TYPE, bulk, integer, is_word};
 use crate::keyspace::{Entry, Value};
-
-const MAX_LENGTH: usize = 512 * 1024 * 1024;
 
 fn string<'a>(context: &'a mut Context<'_>, key: &[u8]) -> Result<Option<&'a [u8]>, Error> {
     match context.value(key) {
@@ -27,45 +23,6 @@ pub(super) fn mget(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
         _ => Reply::Null,
     };
     Ok(Reply::Array(words[1..].iter().map(read).collect()))
-}
-
-pub(super) fn strlen(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
-    Ok(count(string(context, &words[1])?.map_or(0, <[u8]>::len)))
-}
-
-pub(super) fn getrange(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
-    let (start, end) = (integer(&words[2])?, integer(&words[3])?);
-    let bytes = string(context, &words[1])?.unwrap_or_default();
-    // The start may be past the end only if both are negative.
-    if start < 0 && end < 0 && start > end {
-        return Ok(bulk(""));
-    }
-    Ok(bulk(&bytes[index_range(start, end.max(-saturating_len(bytes)), bytes.len())]))
-}
-
-fn saturating_len(bytes: &[u8]) -> i64 {
-    i64::try_from(bytes.len()).unwrap_or(i64::MAX)
-}
-
-pub(super) fn setrange(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
-    let offset = integer(&words[2])?;
-    let offset = usize::try_from(offset).map_err(|_| "ERR offset is out of range")?;
-    let (key, value) = (&words[1], &words[3]);
-    let current = string(context, key)?.map_or(0, <[u8]>::len);
-    if value.is_empty() {
-        context.rewrite_to_nothing();
-        return Ok(count(current));
-    }
-    if offset.saturating_add(value.len()) > MAX_LENGTH {
-        return Err("ERR string exceeds maximum allowed size (proto-max-bulk-len)".into());
-    }
-    let Value::String(bytes) = context.value_or_insert(key, Value::String(Vec::new())) else {
-        return Err(WRONG_TYPE);
-    };
-    let end = offset + value.len();
-    bytes.resize(bytes.len().max(end), 0);
-    bytes[offset..end].copy_from_slice(value);
-    Ok(count(bytes.len()))
 }
 
 /// The options of `SET`.

@@ -12,7 +12,6 @@ const COMMANDS: &[&str] = &[
     "GET k",
     "MGET k l",
     "SET k v",
-    "SETRANGE k 0 v",
     "DEL k",
     "PEXPIRE k 100000",
     "HSET h a b",

@@ -22,21 +22,24 @@ use crate::request_id::{RequestId, Role};
 
 impl Dispatcher {
     /// Decides requests whose keys cannot be in one call, until the store is closed.
-    pub(crate) async fn run(self, mut requests: UnboundedReceiver<PendingRequest>) {
+    pub(crate) async fn decide_per_key_requests(
+        self,
+        mut requests: UnboundedReceiver<PendingRequest>,
+    ) {
         while let Some(pending) = requests.recv().await {
-            tokio::spawn(self.clone().decide_apart(pending));
+            tokio::spawn(self.clone().decide_per_key(pending));
         }
     }
 
-    async fn decide_apart(self, pending: PendingRequest) {
+    async fn decide_per_key(self, pending: PendingRequest) {
         let PendingRequest { request, batch_key, responder } = pending;
-        let apart = Apart {
+        let per_key = PerKeyRequest {
             dispatcher: &self,
             request: &request,
             partition: batch_key.partition,
             deadline: responder.deadline,
         };
-        let outcome = apart.decide(|| !responder.is_closed()).await;
+        let outcome = per_key.decide(|| !responder.is_closed()).await;
         if let Err(Ok(Response::Decisions(late))) = responder.respond(outcome) {
             self.reconcile(&without_id(&request), &late);
         }
@@ -44,14 +47,14 @@ impl Dispatcher {
 }
 
 /// A request whose keys are in a slot that is being migrated.
-struct Apart<'a> {
+struct PerKeyRequest<'a> {
     dispatcher: &'a Dispatcher,
     request: &'a StoreRequest,
     partition: u16,
     deadline: Instant,
 }
 
-impl Apart<'_> {
+impl PerKeyRequest<'_> {
     async fn decide(&self, is_wanted: impl Fn() -> bool) -> Outcome {
         let Some(id) = &self.request.request_id else { return self.execute(is_wanted).await };
         match id.role {
@@ -77,13 +80,13 @@ impl Apart<'_> {
         if others.iter().all(|other| other.has_key_of(first)) {
             return self.send(request).await;
         }
-        let apart = CrossSlotRequest {
+        let per_key = CrossSlotRequest {
             dispatcher: self.dispatcher,
             request: &request,
             deadline: self.deadline,
-            is_apart: true,
+            by_key: true,
         };
-        apart.decide(is_wanted).await.map(Response::Decisions)
+        per_key.decide(is_wanted).await.map(Response::Decisions)
     }
 
     /// Sends a request that needs the record of the id only.
