@@ -25,6 +25,8 @@ pub(crate) struct Spent {
     /// Everything on the server's main thread, including reads and writes of sockets.
     main_thread_us: u64,
     elapsed_us: u64,
+    /// Calls of more than 2 ms.
+    slow_calls: u64,
 }
 
 impl Spent {
@@ -41,6 +43,11 @@ impl Spent {
     /// Decisions per call.
     pub(crate) fn batch(&self) -> Hundredths {
         ratio(self.decisions, self.calls)
+    }
+
+    /// The number of calls of more than 2 ms.
+    pub(crate) fn slow_calls(&self) -> u64 {
+        self.slow_calls
     }
 
     /// Decisions per second.
@@ -65,6 +72,9 @@ impl Meter {
         let before = self.main_thread_us()?;
         for connection in &mut self.connections {
             connection.command(&["CONFIG", "RESETSTAT"])?;
+            connection.command(&["CONFIG", "SET", "slowlog-log-slower-than", "2000"])?;
+            connection.command(&["CONFIG", "SET", "slowlog-max-len", "1000000"])?;
+            connection.command(&["SLOWLOG", "RESET"])?;
         }
         let elapsed_us = caller::run(callers, next, requests).await?.get();
         let main_thread_us = self.main_thread_us()? - before;
@@ -85,6 +95,8 @@ impl Meter {
             };
             spent.calls += field("calls")?;
             spent.script_us += field("usec")?;
+            let slow_calls = connection.command(&["SLOWLOG", "LEN"])?.integer();
+            spent.slow_calls += u64::try_from(slow_calls)?;
         }
         Ok(spent)
     }

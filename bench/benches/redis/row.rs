@@ -132,6 +132,7 @@ pub(crate) fn all() -> Result<Vec<Row>, NotationError> {
             .filled(256, 1_000, 1, second),
         limits("concurrent, 20 held", "20 concurrent lease 1h")?.filled(1_024, 18, 1, 1_000),
         limits("concurrent, 1,000 held", "1000 concurrent lease 1h")?.filled(64, 990, 1, 1_000),
+        limits("concurrent, 10,000 held", "10000 concurrent lease 1h")?.filled(64, 9_990, 1, 1_000),
     ]);
     for (number, row) in rows.iter_mut().enumerate() {
         row.keys = keys(number, row.keys.len());
