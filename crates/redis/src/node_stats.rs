@@ -30,7 +30,7 @@ pub struct NodeStats {
     pub in_flight: usize,
     /// The number of requests that wait to be sent.
     pub queued: usize,
-    /// The script calls of all clients, as of the last time that [`RedisStore::warnings`](crate::RedisStore::warnings) last
+    /// The script calls of all clients, when [`RedisStore::warnings`](crate::RedisStore::warnings) last
     /// read them.
     pub script_time: Option<ScriptTime>,
     /// The counters of this server. Events that concern no particular server, such as

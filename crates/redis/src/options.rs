@@ -77,8 +77,8 @@ pub struct RedisOptions {
     /// The clock, in place of the server's, for tests and for replaying logs.
     #[doc(hidden)]
     pub clock: Option<ManualClock>,
-    /// With a clock: the maximum number of log entries in the bytes of a key, and four times that of
-    /// leases, so that tests cover long logs and many leases.
+    /// With a clock: the maximum number of log entries in the bytes of a key, a quarter of it for leases,
+    /// so that tests cover long logs and many leases.
     #[doc(hidden)]
     pub short_log: Option<u16>,
     /// Replaces TCP and TLS, for simulations.

@@ -68,8 +68,8 @@ impl StoreRequest {
         !self.inspects && self.executed_operation() != Operation::Peek
     }
 
-    /// Returns an estimate of the script's execution time: about the figures of DESIGN.md for
-    /// batches. Servers on faster machines take a fifth.
+    /// Returns an estimate of the script's execution time on a slow machine, by the figures of DESIGN.md
+    /// for batches.
     pub(crate) fn cost(&self) -> Duration {
         const LIMIT: Duration = Duration::from_micros(3);
         const LOG: Duration = Duration::from_micros(60);

@@ -128,8 +128,8 @@ impl CrossSlotRequest<'_> {
         Ok(parts.into_answer(decided))
     }
 
-    /// Returns an error if the queue of a part that decides is too long. All such parts are sent or none: under overload,
-    /// the work for the others would be wasted.
+    /// Returns an error if the queue of a part that decides is too long. All such parts are sent or
+    /// none: under overload, the work for the others would be wasted.
     fn check_queues(&self, parts: &Parts) -> Result<(), StoreError> {
         let deadline = if parts.enforced.len() > 1 { self.first_deadline() } else { self.deadline };
         let rest = deadline.saturating_duration_since(Instant::now());

@@ -89,8 +89,8 @@ impl RedisStore {
     /// - `redis+sentinel://host:port,host:port/master[/db]`
     ///
     /// Use `rediss` in place of `redis` for TLS. The nodes of a cluster then need certificates for the
-    /// names or addresses that the store connects to, unless `tls_server_name` is set. `valkey` and `valkeys` are aliases. Users and passwords
-    /// are percent-encoded.
+    /// names or addresses that the store connects to, unless `tls_server_name` is set. `valkey` and
+    /// `valkeys` are aliases. Users and passwords are percent-encoded.
     ///
     /// # Errors
     /// Returns an error if the URL or an option is invalid, or if there is no tokio runtime.
