@@ -75,7 +75,7 @@ fn run(
 
 #[expect(clippy::expect_used, reason = "the rate is valid")]
 fn limiters(keys: usize) -> [(&'static str, Box<dyn KeyedLimiter>); 3] {
-    let limiter = MemoryLimiter::builder().max_keys(2 * keys).build();
+    let limiter = MemoryLimiter::builder().max_keys(2 * keys).max_bytes(usize::MAX).build();
     let policy: Policy = format!("{RATE}/s").parse().expect("a valid limit");
     let quota = governor::Quota::per_second(NonZeroU32::new(RATE).expect("a rate above 0"));
     [

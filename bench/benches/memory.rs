@@ -55,7 +55,7 @@ fn measure(limiter: &str) -> usize {
                 "tollgate, log" => "1000/h log",
                 _ => "1000/h fixed; 10000/d fixed; 1000/min",
             };
-            let table = MemoryLimiter::builder().max_keys(2 * KEYS).build();
+            let table = MemoryLimiter::builder().max_keys(2 * KEYS).max_bytes(usize::MAX).build();
             let policy: Policy = limits.parse().expect("valid limits");
             for key in keys {
                 let key = Key::new(&key).expect("a valid key");

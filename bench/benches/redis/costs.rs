@@ -10,16 +10,18 @@ use redis::aio::MultiplexedConnection;
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_testkit::Server;
 
-use crate::CALLERS;
 use crate::caller::{self, Caller, ScriptCaller, StoreCaller};
 use crate::meter::{Meter, Spent};
 use crate::row::{self, Decider, Row};
+use crate::{CALLERS, MAX_BATCH_CALLERS};
 
 /// The figures of a row in one round.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     alone: Spent,
     loaded: Spent,
+    /// With the largest `batch`; only for rows of the store.
+    largest: Option<Spent>,
     bytes: u64,
 }
 
@@ -30,16 +32,20 @@ struct Bench {
     single: RedisStore,
     /// The default options.
     shared: RedisStore,
+    /// One connection, and the largest `batch` that the options accept.
+    largest: RedisStore,
     connection: MultiplexedConnection,
 }
 
 pub(crate) async fn run(server: &Server, effort: Effort) -> Result<()> {
     let single = RedisOptions { batch: 1, connections: 1, ..RedisOptions::default() };
+    let largest = RedisOptions { batch: 500, connections: 1, ..RedisOptions::default() };
     let mut bench = Bench {
         effort,
         meter: Meter::new([server]),
         single: caller::open(&server.url(), single).await?,
         shared: caller::open(&server.url(), RedisOptions::default()).await?,
+        largest: caller::open(&server.url(), largest).await?,
         connection: caller::connect(server).await?,
     };
     let rows: Vec<Arc<Row>> = row::all()?.into_iter().map(Arc::new).collect();
@@ -69,7 +75,12 @@ impl Bench {
             Decider::Policies { .. } => {
                 let alone = StoreCaller::new(&self.single, row);
                 let loaded = StoreCaller::new(&self.shared, row);
-                self.figures(row, next, alone, loaded).await
+                let mut figures = self.figures(row, next, alone, loaded).await?;
+                let largest = vec![StoreCaller::new(&self.largest, row); MAX_BATCH_CALLERS];
+                let requests = requests(row, self.effort);
+                let spent = self.meter.measure(largest, next, requests, row.decisions()).await?;
+                figures.largest = Some(spent);
+                Ok(figures)
             }
             Decider::Script(_) => {
                 let caller = ScriptCaller::new(&self.connection, server, row)?;
@@ -85,10 +96,9 @@ impl Bench {
         alone: C,
         loaded: C,
     ) -> Result<Figures> {
-        let is_filled = row.fill.entries > 0;
-        let requests = if is_filled { 6_400 } else { 19_200 } / self.effort.divisor;
-        let decisions_each = if row.has_leases() { 2 } else { 1 };
-        if !is_filled {
+        let requests = requests(row, self.effort);
+        let decisions_each = row.decisions();
+        if row.fill.entries == 0 {
             // Every key is known before anything is measured.
             caller::run(vec![loaded.clone(); CALLERS], next, row.keys.len()).await?;
         }
@@ -96,23 +106,36 @@ impl Bench {
         let end = next.load(Ordering::Relaxed) + requests;
         let callers = vec![loaded; CALLERS];
         let loaded = self.meter.measure(callers, next, requests, decisions_each).await?;
-        Ok(Figures { alone, loaded, bytes: self.meter.bytes(row.key(end - 1))? })
+        let bytes = self.meter.bytes(row.key(end - 1))?;
+        Ok(Figures { alone, loaded, largest: None, bytes })
     }
+}
+
+/// The number of requests that measure a row. Requests lengthen the logs of a filled row.
+fn requests(row: &Row, effort: Effort) -> usize {
+    let requests = if row.fill.entries > 0 { 6_400 } else { 19_200 };
+    requests / effort.divisor
 }
 
 fn print(rows: &[Arc<Row>], rounds: &[Vec<Figures>]) -> Result<()> {
     println!(
         "| | script CPU, one at a time, µs | × hash | under load, µs | × hash | decisions per call \
-         | main thread, µs | calls over 2 ms | bytes per key |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|"
+         | main thread, µs | calls over 2 ms | largest batch: decisions per call | calls over 2 ms \
+         | bytes per key |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     );
     // The first row is the hash.
     let median = |index: usize, figure: fn(&Figures, &Figures) -> u64| {
         median(rounds.iter().map(|round| figure(&round[index], &round[0])))
     };
+    let sum = |index: usize, figure: fn(&Figures) -> u64| {
+        rounds.iter().map(|round| figure(&round[index])).sum::<u64>()
+    };
     for (index, row) in rows.iter().enumerate() {
+        let is_store = rounds[0][index].largest.is_some();
+        let of_store = |figure: String| if is_store { figure } else { String::new() };
         println!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             row.name,
             decimal(median(index, |row, _| row.alone.script())),
             decimal(median(index, |row, hash| ratio(row.alone.script(), hash.alone.script()))),
@@ -120,7 +143,9 @@ fn print(rows: &[Arc<Row>], rounds: &[Vec<Figures>]) -> Result<()> {
             decimal(median(index, loaded_ratio)),
             decimal(median(index, |row, _| row.loaded.batch())),
             decimal(median(index, |row, _| row.loaded.main_thread())),
-            median(index, |row, _| row.loaded.slow_calls()),
+            sum(index, |row| row.loaded.slow_calls()),
+            of_store(decimal(median(index, |row, _| row.largest.unwrap_or_default().batch()))),
+            of_store(sum(index, |row| row.largest.unwrap_or_default().slow_calls()).to_string()),
             median(index, |row, _| row.bytes),
         );
     }

@@ -20,6 +20,9 @@ use tollgate_testkit::Server;
 /// The number of tasks that make requests at the same time under load.
 const CALLERS: usize = 64;
 
+/// Enough tasks for two of the largest batches.
+const MAX_BATCH_CALLERS: usize = 1_000;
+
 fn main() -> Result<()> {
     let Some(effort) = Effort::from_args(3, 10) else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -42,6 +42,11 @@ impl Row {
         }
     }
 
+    /// The decisions of a request.
+    pub(crate) fn decisions(&self) -> usize {
+        if self.has_leases() { 2 } else { 1 }
+    }
+
     pub(crate) fn key(&self, number: usize) -> &str {
         &self.keys[number % self.keys.len()]
     }
@@ -130,9 +135,9 @@ pub(crate) fn all() -> Result<Vec<Row>, NotationError> {
         limits("sliding by, 60 buckets", "1000000/h sliding by 1m")?.filled(1_024, 60, 1, minute),
         limits("sliding by, 1,000 buckets", "1000000/1000s sliding by 1s")?
             .filled(256, 1_000, 1, second),
-        limits("concurrent, 20 held", "20 concurrent lease 1h")?.filled(1_024, 18, 1, 1_000),
-        limits("concurrent, 1,000 held", "1000 concurrent lease 1h")?.filled(64, 990, 1, 1_000),
-        limits("concurrent, 10,000 held", "10000 concurrent lease 1h")?.filled(64, 9_990, 1, 1_000),
+        limits("concurrent, 20 held", "20 concurrent lease 1h")?.filled(4_096, 18, 1, 1_000),
+        limits("concurrent, 1,000 held", "1000 concurrent lease 1h")?.filled(64, 980, 1, 1_000),
+        limits("concurrent, 10,000 held", "10000 concurrent lease 1h")?.filled(64, 9_980, 1, 1_000),
     ]);
     for (number, row) in rows.iter_mut().enumerate() {
         row.keys = keys(number, row.keys.len());

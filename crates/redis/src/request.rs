@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Decision, Inspection, Kind, Operation, Policy, Request, Timestamp};
+use tollgate_core::{
+    Cost, Decision, Inspection, Kind, Limit, Operation, Policy, Request, Timestamp,
+};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::encoding::{MAX_NUMBER, put_number};
@@ -71,20 +73,23 @@ impl StoreRequest {
     /// Returns an estimate of the script's execution time on a slow machine, by the figures of DESIGN.md
     /// for batches.
     pub(crate) fn cost(&self) -> Duration {
+        const CHECK: Duration = Duration::from_micros(5);
         const LIMIT: Duration = Duration::from_micros(3);
         const LOG: Duration = Duration::from_micros(60);
         const FEW_LEASES: Duration = Duration::from_micros(50);
         const MANY_LEASES: Duration = Duration::from_micros(100);
         /// The maximum number of leases in the bytes of a key, as in lua/algorithms/concurrency.lua.
         const MAX_FEW_LEASES: u64 = 64;
-        let limits = self.checks.iter().flat_map(|check| check.policy.limits());
-        let limits = limits.map(|limit| match limit.spec().kind {
+        let of_limit = |limit: &Limit| match limit.spec().kind {
             Kind::Log | Kind::SlidingBy { .. } => LOG,
             Kind::Concurrent if limit.capacity() > MAX_FEW_LEASES => MANY_LEASES,
             Kind::Concurrent => FEW_LEASES,
             _ => LIMIT,
-        });
-        limits.sum()
+        };
+        let of_check = |check: &RequestCheck| {
+            CHECK + check.policy.limits().iter().map(of_limit).sum::<Duration>()
+        };
+        self.checks.iter().map(of_check).sum()
     }
 }
 

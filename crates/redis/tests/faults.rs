@@ -301,7 +301,7 @@ async fn a_request_that_cannot_be_sent_in_time_is_not_charged() {
     let keys = vec!["k".to_owned(); 2];
     // Two packets are in flight.
     for _ in 0..2 {
-        check_all(&store, &limits, &keys, CHECK, Duration::from_millis(5)).await;
+        check_all(&store, &limits, &keys, CHECK, Duration::from_millis(100)).await;
     }
     let replies = check_all(&store, &limits, &keys, CHECK, Duration::from_millis(50)).await;
     for reply in replies {

@@ -309,7 +309,8 @@ async fn names_of_unusual_keys(url: &str, names: impl Fn() -> Vec<String>) -> Ha
     found
 }
 
-/// Counts the calls of the script while an action runs.
+/// Counts the calls of the script with keys while an action runs. A connection that is being made
+/// sends one without keys.
 async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usize {
     let mut monitor = server.connect();
     monitor.command(&["MONITOR"]).unwrap();
@@ -321,7 +322,10 @@ async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usiz
         if line.contains("end of action") {
             return calls;
         }
-        calls += usize::from(line.to_lowercase().contains("] \"evalsha\""));
+        // The name of the command, the hash of the script, and the number of keys.
+        let mut words = line.split("] ").nth(1).unwrap_or_default().split(' ');
+        let is_call = words.next().is_some_and(|name| name.eq_ignore_ascii_case("\"evalsha\""));
+        calls += usize::from(is_call && words.nth(1) != Some("\"0\""));
     }
 }
 

@@ -306,8 +306,8 @@ mod tests {
     #[test]
     fn a_call_has_a_bounded_cost() {
         let mut fixture = Fixture::new();
-        // A limit of constant size costs 3 µs, a log 40 µs.
-        for (limits, checks) in [("1/s", 300), ("1/s", 33), ("1/s", 1), ("1/s log", 600)] {
+        // A check costs 5 µs, a limit of constant size 3 µs, a log 60 µs.
+        for (limits, checks) in [("1/s", 100), ("1/s", 25), ("1/s", 1), ("1/s log", 600)] {
             fixture.push(1, limits, checks, Duration::ZERO);
         }
         assert_eq!(fixture.take(64, MS), [vec![1, 2]]);
