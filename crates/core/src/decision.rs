@@ -219,6 +219,12 @@ impl Decision {
         self.shadow && self.each_limit().any(|limit| !limit.allowed)
     }
 
+    /// The size of its heap allocations in bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        if let Details::Many(all) = &self.details { size_of_val(&**all) } else { 0 }
+    }
+
     pub(crate) fn only_limit(&self) -> LimitDecision {
         LimitDecision {
             allowed: self.allowed,

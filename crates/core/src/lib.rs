@@ -48,7 +48,7 @@ pub use decide::{
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};
 pub use id::{Id, IdError};
-pub use key::{Block, KeyState};
+pub use key::{Block, KeyState, Retention};
 pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, parse_duration, parse_limits};
 pub use policy::{KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy, PolicyIdentity};

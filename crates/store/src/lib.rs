@@ -12,7 +12,8 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use failure::{Failure, FailureKind};
 pub use key::{Key, KeyBuf};
 pub use memory::{
-    MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON, TableFull,
+    MAX_BYTES, MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON,
+    TableFull,
 };
 pub use snapshot::{
     InvalidSnapshot, QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError,

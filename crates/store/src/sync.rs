@@ -1,5 +1,9 @@
-//! Synchronization primitives, which loom replaces in its models.
+//! What loom replaces in its models: synchronization primitives, and randomness.
 
+#[cfg(loom)]
+pub(crate) use foldhash::fast::FixedState as HashState;
+#[cfg(not(loom))]
+pub(crate) use foldhash::fast::RandomState as HashState;
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]

@@ -52,6 +52,14 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.max_keys(max))
     }
 
+    /// Sets the maximum number of bytes of keys, blocks and request ids together; the default is 256
+    /// MiB. Request ids take at most half of it: beyond that the oldest are forgotten. When it is
+    /// used up, keys are evicted as when there are `max_keys`; if no key can be evicted, the decision
+    /// for a check that needs more memory is that of a full table.
+    pub fn max_bytes(self, max: usize) -> Self {
+        MemoryLimiterBuilder(self.0.max_bytes(max))
+    }
+
     /// Sets what is decided for a new key when the table is full and no key can be evicted; the
     /// default is [`TableFull::Deny`].
     pub fn table_full(self, decision: TableFull) -> Self {
@@ -235,7 +243,7 @@ impl MemoryLimiter {
         self.0.store.stats()
     }
 
-    /// Returns the bytes allocated for the keys. Reads every key: not for a hot path.
+    /// Returns the bytes allocated for keys, blocks and request ids.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.store.bytes()

@@ -31,7 +31,8 @@ impl Memory {
     pub(crate) fn new(policy: Policy, cost: Cost, keys: &Keys) -> Self {
         let count = usize::try_from(keys.count).expect("32 bits fit a usize");
         // Twice the keys, so that none is evicted.
-        let limiter = MemoryLimiter::builder().max_keys(count.saturating_mul(2).max(1_024)).build();
+        let builder = MemoryLimiter::builder().max_keys(count.saturating_mul(2).max(1_024));
+        let limiter = builder.max_bytes(usize::MAX).build();
         Memory { limiter, policy, cost, key: Template::default().key(keys) }
     }
 

@@ -1,6 +1,7 @@
 //! The state that a store keeps of one key under one policy.
 
 mod migration;
+mod retention;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,6 +13,7 @@ use crate::limit::Limit;
 use crate::policy::Policy;
 use crate::time::Timestamp;
 pub(crate) use migration::MAX_DETACHED_STATES;
+pub use retention::Retention;
 
 /// The most reservations of a key that can still be cancelled.
 pub(crate) const MAX_RESERVATIONS: usize = 10_000;
@@ -311,23 +313,11 @@ impl KeyState {
         limits.chain(detached).map(&mut recovers_at).fold(0, u64::max)
     }
 
-    /// Whether a concurrency limit holds leases.
+    /// Whether the state is stored without an allocation, and a charge does not allocate.
     #[must_use]
-    pub fn has_leases(&self) -> bool {
-        self.limits().iter().any(|limit| matches!(limit, LimitState::Concurrency(_)))
-    }
-
-    /// When a check of cost 1 is admitted, in µs since the epoch; now or earlier if it is already.
-    #[must_use]
-    pub fn admits_at(&self, now: Timestamp) -> u64 {
-        let Some(policy) = &self.policy else { return 0 };
-        let mut anomalies = Anomalies::default();
-        let admits_at = |(limit, state): (&Limit, &LimitState)| {
-            let usage = limit.algorithm.advance_to(state, now, &mut anomalies);
-            let fits = limit.algorithm.fits(&usage, 1);
-            if fits { 0 } else { limit.algorithm.fits_at(state, &usage, 1) }
-        };
-        policy.limits().iter().zip(self.limits()).map(admits_at).fold(0, u64::max)
+    #[inline]
+    pub fn is_inline(&self) -> bool {
+        matches!(self.states, States::One(LimitState::TokenBucket(_) | LimitState::FixedWindow(_)))
     }
 
     /// The size of its heap allocations in bytes.
@@ -336,15 +326,13 @@ impl KeyState {
         let States::Many(many) = &self.states else {
             return heap_bytes(self.limit(0));
         };
-        let detached = many
-            .detached
-            .iter()
-            .map(|detached| size_of::<DetachedState>() + heap_bytes(&detached.state));
-        let limits = many.limits.iter().map(|limit| size_of::<LimitState>() + heap_bytes(limit));
-        let reservation =
-            |reservation: &Reservation| size_of_val(reservation) + size_of_val(&*reservation.marks);
-        let reservations = many.reservations.iter().map(reservation);
-        size_of::<Many>() + detached.chain(limits).chain(reservations).sum::<usize>()
+        let detached = many.detached.iter().map(|detached| heap_bytes(&detached.state));
+        let limits = many.limits.iter().map(heap_bytes);
+        let marks = many.reservations.iter().map(|one| size_of_val(&*one.marks));
+        let tables = many.limits.capacity() * size_of::<LimitState>()
+            + many.detached.capacity() * size_of::<DetachedState>()
+            + many.reservations.capacity() * size_of::<Reservation>();
+        size_of::<Many>() + tables + detached.chain(limits).chain(marks).sum::<usize>()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use tollgate_core::{KeyState, Policy};
 
+use super::stored_key::{HASH_LEN, StoredKey};
+
 /// The hash of a (policy, key) within its shard.
 pub(crate) type Tag = u32;
 
@@ -9,17 +11,24 @@ pub(crate) type Tag = u32;
 pub(crate) type SlotIndex = u32;
 
 /// The maximum length of a key that is stored without an allocation.
-const INLINE: usize = 26;
+const INLINE: usize = HASH_LEN;
 
 /// The bytes of a key, and its tag. The tag is in each variant, where it fits into padding.
 #[derive(Clone, Debug)]
 enum Bytes {
     Inline(u8, [u8; INLINE], Tag),
+    /// At most 256 bytes.
     Heap(Box<[u8]>, Tag),
+    /// The hash of a long key.
+    Hash([u8; HASH_LEN], Tag),
 }
 
 impl Bytes {
-    fn new(key: &[u8], tag: Tag) -> Self {
+    fn new(key: &StoredKey<'_>, tag: Tag) -> Self {
+        let key = match key {
+            StoredKey::Text(key) => *key,
+            StoredKey::Hash(hash) => return Bytes::Hash(*hash, tag),
+        };
         match u8::try_from(key.len()) {
             Ok(len) if key.len() <= INLINE => {
                 let mut bytes = [0; INLINE];
@@ -31,10 +40,13 @@ impl Bytes {
     }
 
     #[inline]
-    fn get(&self) -> &[u8] {
+    fn get(&self) -> StoredKey<'_> {
         match self {
-            Bytes::Inline(len, bytes, _) => &bytes[..usize::from(*len).min(INLINE)],
-            Bytes::Heap(bytes, _) => bytes,
+            Bytes::Inline(len, bytes, _) => {
+                StoredKey::Text(&bytes[..usize::from(*len).min(INLINE)])
+            }
+            Bytes::Heap(bytes, _) => StoredKey::Text(bytes),
+            Bytes::Hash(hash, _) => StoredKey::Hash(*hash),
         }
     }
 }
@@ -50,30 +62,30 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Option<Entry>>() == 64);
 
 impl Entry {
-    pub(crate) fn new(tag: Tag, key: &[u8], state: KeyState) -> Self {
+    pub(crate) fn new(tag: Tag, key: &StoredKey<'_>, state: KeyState) -> Self {
         Entry { key: Bytes::new(key, tag), state }
     }
 
     pub(crate) fn tag(&self) -> Tag {
         match self.key {
-            Bytes::Inline(_, _, tag) | Bytes::Heap(_, tag) => tag,
+            Bytes::Inline(_, _, tag) | Bytes::Heap(_, tag) | Bytes::Hash(_, tag) => tag,
         }
     }
 
     #[inline]
-    pub(crate) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> StoredKey<'_> {
         self.key.get()
     }
 
     #[inline]
-    pub(crate) fn matches(&self, policy: &Policy, key: &[u8]) -> bool {
-        self.key() == key && self.state.policy().is_some_and(|p| p.shares_name(policy))
+    pub(crate) fn matches(&self, policy: &Policy, key: &StoredKey<'_>) -> bool {
+        self.key() == *key && self.state.policy().is_some_and(|p| p.shares_name(policy))
     }
 
     /// Returns the bytes allocated outside the table.
     pub(crate) fn heap_bytes(&self) -> usize {
         let key = match &self.key {
-            Bytes::Inline(..) => 0,
+            Bytes::Inline(..) | Bytes::Hash(..) => 0,
             Bytes::Heap(bytes, _) => bytes.len(),
         };
         key + self.state.heap_bytes()

@@ -1,95 +1,143 @@
-//! Eviction from a full shard: recovered entries first, then entries that would admit a request,
-//! the soonest to recover first; never an entry that denies or holds leases.
+//! Eviction from a full shard.
 //!
-//! Times in the queues are lower bounds. A charge only moves an entry's times later, so a charge
-//! costs nothing here: an entry that comes up too early is queued again with its current time.
+//! The entries of a shard form a ring. A search continues where the previous one ended, until it has
+//! seen [`SAMPLE`] candidates or the whole ring, and selects the candidate with the least used share
+//! of its limits; among equals, the soonest to recover. So the entry with the greatest share among
+//! any [`SAMPLE`] successive candidates is never selected, and a flood of new keys, which have used
+//! little, evicts itself. An entry that has recovered is selected at once.
+//!
+//! Each policy is entitled to an equal share of the entries. Candidates are entries that admit a
+//! request and hold no leases: those of policies above their share, and if the policy that needs room
+//! has its share, its own. If a policy has not got its share and there is no candidate, it displaces
+//! the entry of a policy above its share that admits a request soonest. Leases are never evicted.
+//!
+//! If the memory of entries is needed, candidates are the entries of all policies.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use tollgate_core::{KeyState, Timestamp};
+use tollgate_core::{Retention, Timestamp};
 
 use super::entry::SlotIndex;
-use super::shard::Shard;
+use super::policy_counts::PolicyGroup;
+use super::shard::{Shard, ShardFull, slot_of};
 
-type Queue = BinaryHeap<Reverse<(u64, SlotIndex)>>;
+/// The number of candidates of an eviction.
+const SAMPLE: usize = 8;
 
+/// An entry that can be evicted, if there is none with a lesser value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Victim {
+    /// Its used share, and when it recovers.
+    Candidate(u64, u64, SlotIndex),
+    /// A denying entry of a policy above its share, and when it admits a request.
+    Displaceable(u64, SlotIndex),
+    /// An entry of a policy that has not got its share: its used share.
+    BelowShare(u64, SlotIndex),
+}
+
+impl Victim {
+    const fn slot(self) -> SlotIndex {
+        match self {
+            Victim::Candidate(_, _, slot)
+            | Victim::Displaceable(_, slot)
+            | Victim::BelowShare(_, slot) => slot,
+        }
+    }
+}
+
+/// The policy that needs room, and its share; or that memory is needed.
+#[derive(Clone, Copy, Debug)]
+struct Newcomer {
+    group: Option<PolicyGroup>,
+    share: usize,
+    is_below_share: bool,
+}
+
+/// What a search has found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Eviction {
-    /// Entries that admitted when they were queued, by when they recover.
-    by_recovery: Queue,
-    /// Entries that denied when they were queued, by when they can be evicted.
-    denying: Queue,
+struct Search {
+    victim: Option<Victim>,
+    candidates: usize,
+    /// When the next entry becomes a candidate.
+    retry_at: Option<u64>,
 }
 
-/// When an entry can be evicted: when it admits cost 1 and holds no lease.
-fn evictable_at(state: &KeyState, now: Timestamp) -> u64 {
-    if state.has_leases() { state.recovers_at(now) } else { state.admits_at(now) }
+impl Search {
+    fn add(&mut self, victim: Victim) {
+        self.candidates += usize::from(matches!(victim, Victim::Candidate(..)));
+        self.victim = Some(self.victim.map_or(victim, |other| other.min(victim)));
+    }
+
+    fn add_time(&mut self, evictable_at: u64) {
+        self.retry_at = Some(self.retry_at.map_or(evictable_at, |other| other.min(evictable_at)));
+    }
 }
 
-impl Eviction {
-    pub(crate) fn new(shard: &Shard, now: Timestamp) -> Self {
-        let mut eviction = Eviction::default();
-        for (slot, entry) in shard.entries() {
-            eviction.add(slot, &entry.state, now);
-        }
-        eviction
-    }
-
-    pub(crate) fn add(&mut self, slot: SlotIndex, state: &KeyState, now: Timestamp) {
-        let evictable_at = evictable_at(state, now);
-        if evictable_at > now.as_micros() {
-            self.denying.push(Reverse((evictable_at, slot)));
-        } else {
-            self.by_recovery.push(Reverse((state.recovers_at(now), slot)));
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.by_recovery.len() + self.denying.len()
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        (self.by_recovery.capacity() + self.denying.capacity()) * size_of::<(u64, SlotIndex)>()
-    }
-
-    /// When the next entry that cannot be evicted now can be.
-    pub(crate) fn next_time(&self) -> Option<u64> {
-        self.denying.peek().map(|Reverse((time, _))| *time)
-    }
-
-    /// Removes the next entry to evict from the queues, if any can be evicted.
-    pub(crate) fn next(
+impl Shard {
+    /// Selects the entry to evict for a new key of a policy, or without one, for its memory, among
+    /// all policies; `keep` are not selected.
+    pub(super) fn victim(
         &mut self,
-        shard: &Shard,
+        group: Option<PolicyGroup>,
         now: Timestamp,
         keep: &[SlotIndex],
-    ) -> Option<SlotIndex> {
-        while let Some(&Reverse((time, slot))) = self.denying.peek() {
-            if time > now.as_micros() {
-                break;
-            }
-            self.denying.pop();
-            if let Some(entry) = shard.entry(slot) {
-                self.add(slot, &entry.state, now);
-            }
+    ) -> Result<SlotIndex, ShardFull> {
+        if let Some(retry_at) = self.policies.no_victim_until(group, now) {
+            return Err(ShardFull { retry_at: Some(retry_at) });
         }
-        let mut skipped = Vec::new();
-        let mut victim = None;
-        while let Some(Reverse((time, slot))) = self.by_recovery.pop() {
-            let Some(entry) = shard.entry(slot) else { continue };
-            let was_charged = evictable_at(&entry.state, now) > now.as_micros()
-                || entry.state.recovers_at(now) > time.max(now.as_micros());
+        let share = group.map_or(0, |group| self.policies.share(group));
+        let is_below_share = group.is_some_and(|group| self.policies.count(group) < share);
+        let newcomer = Newcomer { group, share, is_below_share };
+        let mut search = Search::default();
+        for _ in 0..self.entries.len() {
+            self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
+            let slot = slot_of(self.hand);
+            let Some(entry) = &self.entries[self.hand] else { continue };
             if keep.contains(&slot) {
-                skipped.push(Reverse((time, slot)));
-            } else if was_charged {
-                self.add(slot, &entry.state, now);
-            } else {
-                victim = Some(slot);
+                continue;
+            }
+            let retention = entry.state.retention(now);
+            if retention.recovers_at <= now.as_micros() {
+                return Ok(slot);
+            }
+            self.consider(&mut search, &newcomer, slot, &retention, now);
+            if search.candidates == SAMPLE {
                 break;
             }
         }
-        self.by_recovery.extend(skipped);
-        victim
+        let Search { victim, retry_at, .. } = search;
+        victim.map(Victim::slot).ok_or_else(|| {
+            self.policies.note_no_victim(group, retry_at);
+            ShardFull { retry_at }
+        })
+    }
+
+    /// Adds an entry to a search if it can be evicted.
+    fn consider(
+        &self,
+        search: &mut Search,
+        newcomer: &Newcomer,
+        slot: SlotIndex,
+        retention: &Retention,
+        now: Timestamp,
+    ) {
+        let Some(entry) = self.entry(slot) else { return };
+        let group = PolicyGroup::from_state(&entry.state);
+        let is_above_share = self.policies.count(group) > newcomer.share;
+        if newcomer.group != Some(group) && !is_above_share {
+            return;
+        }
+        let &Retention { used_share, recovers_at, admits_at, has_leases, .. } = retention;
+        let evictable_at = if has_leases { recovers_at } else { admits_at };
+        if evictable_at <= now.as_micros() {
+            let is_reserved = !is_above_share && newcomer.is_below_share;
+            search.add(match is_reserved {
+                true => Victim::BelowShare(used_share, slot),
+                false => Victim::Candidate(used_share, recovers_at, slot),
+            });
+            return;
+        }
+        search.add_time(evictable_at);
+        if is_above_share && newcomer.is_below_share && !has_leases {
+            search.add(Victim::Displaceable(admits_at, slot));
+        }
     }
 }

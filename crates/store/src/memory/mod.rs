@@ -1,28 +1,34 @@
 //! The in-memory store: a sharded table; requests are decided on the caller's thread.
 
 mod blocks;
+mod budget;
 mod entry;
 mod eviction;
+mod policy_counts;
 mod request_ids;
 mod shard;
 mod single_key;
 mod snapshot;
+mod stored_key;
 mod table;
 mod transaction;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tollgate_core::{Decision, Micros, Operation, Policy, Request, RequestError, Timestamp};
 
 use crate::clock::{Clock, ManualClock};
 use crate::store::{Answer, Store, StoreError};
-use crate::sync::{Mutex, lock};
-use request_ids::{Lookup, RequestIds};
+use crate::sync::{HashState, Mutex, lock};
+use budget::{Budget, Usage};
+use request_ids::{Lookup, Record, RequestIds, fingerprint, hash_of};
 pub(crate) use shard::Shard;
+use single_key::may_grow;
 pub(crate) use snapshot::{KeyRestore, Step};
-use table::HashState;
+pub(crate) use stored_key::StoredKey;
 pub(crate) use table::Table;
 
 /// The decision for a new key when the table is full and no key can be evicted.
@@ -37,6 +43,9 @@ pub enum TableFull {
 
 /// The default maximum number of keys of a table.
 pub const MAX_KEYS: usize = 1_000_000;
+/// The default maximum number of bytes of a store: a million keys with token buckets take about 100
+/// MB, and half of it is left to request ids.
+pub const MAX_BYTES: usize = 256 * 1024 * 1024;
 /// How long a request id is remembered by default.
 pub const REQUEST_ID_HORIZON: Micros = Micros::from_secs(30);
 
@@ -49,6 +58,7 @@ const ID_PARTITIONS: u8 = 16;
 pub struct MemoryStoreBuilder {
     clock: Option<Clock>,
     max_keys: usize,
+    max_bytes: usize,
     table_full: TableFull,
     horizon: Micros,
 }
@@ -63,6 +73,18 @@ impl MemoryStoreBuilder {
     /// Sets the maximum number of keys, at least 1; the default is [`MAX_KEYS`].
     pub const fn max_keys(mut self, max: usize) -> Self {
         self.max_keys = max;
+        self
+    }
+
+    /// Sets the maximum number of bytes of keys, blocks and request ids together; the default is
+    /// [`MAX_BYTES`]. Request ids take at most half of it: beyond that the oldest are forgotten. When
+    /// it is used up, keys are evicted as when the table has `max_keys` keys; if no key can be
+    /// evicted, the decision for a check that needs more memory is that of a full table.
+    ///
+    /// The bytes are those requested from the allocator. Each thread may exceed the bound by the
+    /// growth of one key.
+    pub const fn max_bytes(mut self, max: usize) -> Self {
+        self.max_bytes = max;
         self
     }
 
@@ -82,15 +104,25 @@ impl MemoryStoreBuilder {
     /// Builds the store.
     #[must_use]
     pub fn build(self) -> MemoryStore {
+        let budget = Arc::new(Budget::new(self.max_bytes));
+        let partitions = usize::from(ID_PARTITIONS);
+        let request_ids = || {
+            let max_bytes = self.max_bytes / 2 / partitions;
+            RequestIds::new(self.max_keys / partitions, max_bytes, Arc::clone(&budget))
+        };
+        let request_ids = (0..ID_PARTITIONS).map(|_| Mutex::new(request_ids())).collect();
         MemoryStore {
             clock: self.clock.unwrap_or_else(Clock::system),
-            table: Table::new(self.max_keys.max(1)),
+            table: Table::new(self.max_keys.max(1), &budget),
+            budget,
+            shed: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
             own_tables: RwLock::default(),
             copying: Mutex::default(),
             table_full: self.table_full,
             horizon: self.horizon,
             id_hasher: HashState::default(),
-            request_ids: (0..ID_PARTITIONS).map(|_| Mutex::default()).collect(),
+            request_ids,
         }
     }
 }
@@ -118,6 +150,11 @@ impl MemoryStoreBuilder {
 pub struct MemoryStore {
     clock: Clock,
     pub(crate) table: Table,
+    budget: Arc<Budget>,
+    /// The next shard to evict keys from when the budget is nearly used up.
+    shed: AtomicUsize,
+    /// New keys for which there was no room.
+    refused: AtomicU64,
     /// The tables of policies with their own `max_keys`.
     own_tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
     /// Held while a snapshot copies the tables: a shard supports one copy at a time.
@@ -140,6 +177,14 @@ pub struct MemoryStats {
     pub evicted: u64,
     /// New keys for which there was no room.
     pub full: u64,
+    /// Bytes of keys and their states.
+    pub key_bytes: usize,
+    /// Bytes of blocks.
+    pub block_bytes: usize,
+    /// Bytes of request ids and their answers.
+    pub request_id_bytes: usize,
+    /// The maximum sum of these bytes.
+    pub max_bytes: usize,
     /// States too far ahead of the clock to be plausible.
     pub implausible: u64,
     /// Log entries merged because a key exceeded the maximum length of its log.
@@ -152,6 +197,7 @@ impl MemoryStore {
         MemoryStoreBuilder {
             clock: None,
             max_keys: MAX_KEYS,
+            max_bytes: MAX_BYTES,
             table_full: TableFull::default(),
             horizon: REQUEST_ID_HORIZON,
         }
@@ -189,14 +235,16 @@ impl MemoryStore {
         // Held while deciding, so that of two concurrent requests with one id the second waits for
         // the answer to the first.
         let mut ids = lock(&self.request_ids[partition]);
-        match ids.look_up(id, request, now) {
+        let fingerprint = fingerprint(request);
+        let id = hash_of(id);
+        match ids.look_up(&id, &fingerprint, now) {
             Lookup::Repeat(answer) => Ok(answer),
             Lookup::Reused => Err(RequestError::RequestIdReused),
             Lookup::New => {
                 let answer = self.decide_at(request, now);
                 if answer.allowed() {
-                    let max = self.table.bound() / usize::from(ID_PARTITIONS);
-                    ids.record(id, request, &answer, now.saturating_add(self.horizon), max);
+                    let expires_at = now.saturating_add(self.horizon);
+                    ids.record(id, Record { fingerprint, answer: answer.clone(), expires_at });
                 }
                 Ok(answer)
             }
@@ -221,7 +269,7 @@ impl MemoryStore {
             return table;
         }
         let mut tables = self.own_tables.write().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Table::new(bound));
+        let new = || Arc::new(Table::new(bound, &self.budget));
         Arc::clone(tables.entry(name.into()).or_insert_with(new))
     }
 
@@ -236,8 +284,35 @@ impl MemoryStore {
         self.own_tables().iter().for_each(|(_, table)| visit(table));
     }
 
-    /// Decides a check of a new key for which there is no room.
+    /// Evicts keys of another shard if the budget is nearly used up and the operation may need more.
+    fn reclaim(&self, operation: &Operation, now: Timestamp) {
+        /// The number of shards to search, so that a single request does not search all.
+        const SHARDS: usize = 8;
+        let may_grow = may_grow(operation) || matches!(operation, Operation::Block { .. });
+        if !may_grow || !self.budget.is_nearly_used_up() {
+            return;
+        }
+        let own_tables = self.own_tables();
+        let own_tables = own_tables.iter().map(|(_, table)| &**table);
+        let tables: Vec<_> = std::iter::once(&self.table).chain(own_tables).collect();
+        let shards: usize = tables.iter().map(|table| table.shard_count()).sum();
+        for _ in 0..SHARDS {
+            let mut index = self.shed.fetch_add(1, Ordering::Relaxed) % shards;
+            for table in &tables {
+                let Some(next) = index.checked_sub(table.shard_count()) else {
+                    if table.lock(index).shed(now) {
+                        return;
+                    }
+                    break;
+                };
+                index = next;
+            }
+        }
+    }
+
+    /// Decides a check that needs more room or memory than there is.
     fn decide_without_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
+        self.refused.fetch_add(1, Ordering::Relaxed);
         let allowed = self.table_full == TableFull::Allow;
         let retry = retry_at.map(|at| Timestamp::from_micros(at).duration_since(now));
         let mut decision = Decision::from_store(allowed, retry, now);
@@ -245,13 +320,15 @@ impl MemoryStore {
         decision
     }
 
-    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots
-    /// of each shard. Inserting new keys does the same, so only an idle process needs to call this.
+    /// Frees the memory of expired request ids, and of keys that recovered at least a second ago
+    /// among the next `slots` slots of each shard. Inserting new keys frees the memory of keys, so
+    /// only an idle process, or one with request ids, needs to call this.
     pub fn sweep(&self, slots: usize) {
         let now = self.clock.now();
         self.for_each_table(|table| {
             (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, slots));
         });
+        self.request_ids.iter().for_each(|ids| lock(ids).sweep(now));
     }
 
     /// Returns how full the store is, and counters. Locks each shard briefly, and reads no keys.
@@ -263,19 +340,23 @@ impl MemoryStore {
             stats.keys += table.keys();
             stats.max_keys = stats.max_keys.saturating_add(table.bound());
             stats.evicted += counts.evicted;
-            stats.full += counts.full;
             stats.implausible += counts.anomalies.implausible;
             stats.merged += counts.anomalies.merged;
         });
+        let Usage { keys, blocks, request_ids } = self.budget.usage();
+        stats.full = self.refused.load(Ordering::Relaxed);
+        stats.key_bytes = keys;
+        stats.block_bytes = blocks;
+        stats.request_id_bytes = request_ids;
+        stats.max_bytes = self.budget.max();
         stats
     }
 
-    /// Returns the bytes allocated for the keys. Reads every key: not for a hot path.
+    /// Returns the bytes allocated for keys, blocks and request ids.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let mut bytes = 0;
-        self.for_each_table(|table| bytes += table.bytes());
-        bytes
+        let Usage { keys, blocks, request_ids } = self.budget.usage();
+        keys + blocks + request_ids
     }
 }
 

@@ -1,50 +1,82 @@
 //! Idempotency: a request whose id was answered within the horizon gets the same answer again.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
-use tollgate_core::{Check, Cost, Id, Operation, Request, Timestamp};
+use hashbrown::HashMap;
+use sha2::{Digest as _, Sha256};
+use tollgate_core::{Decision, Operation, Request, Timestamp};
 
+use super::budget::{Budget, Usage};
 use crate::store::Answer;
+use crate::sync::HashState;
 
-/// The part of a request that a repeat must share: operation, policies, keys and costs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Arguments {
-    operation: Operation,
-    checks: Box<[CheckArguments]>,
+/// A SHA-256: of a request id, or of the arguments of a request. Records have the same size whatever
+/// a client sends.
+pub(crate) type Hash = [u8; 32];
+
+/// Returns the hash of a request id.
+pub(crate) fn hash_of(id: &[u8]) -> Hash {
+    Sha256::digest(id).into()
 }
 
-/// The policy, the key and the cost of a check.
-type CheckArguments = (Box<str>, Box<[u8]>, Cost);
+/// Returns the hash of the part of a request that a repeat must share: operation, policies, keys
+/// and costs. A repeat without an id of its own gets a new random one, so the ids of leases and
+/// reservations that a request creates are not included.
+pub(crate) fn fingerprint(request: &Request<'_>) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update(request.operation.as_str());
+    let number = match request.operation {
+        Operation::Reserve { max_wait, .. } => Some(u128::from(max_wait.get())),
+        Operation::Refund { time } => time.map(|time| u128::from(time.as_micros())),
+        Operation::Block { span } => span.map(|span| u128::from(span.get())),
+        Operation::Cancel { id }
+        | Operation::Renew { lease: id }
+        | Operation::Release { lease: id } => Some(id.as_u128()),
+        _ => None,
+    };
+    // The name ends at this byte.
+    hash.update([u8::from(number.is_some())]);
+    hash.update(number.unwrap_or(0).to_le_bytes());
+    for check in request.checks {
+        for part in [check.policy.name().as_bytes(), check.key] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.update(check.cost.get().to_le_bytes());
+    }
+    hash.finalize().into()
+}
 
-impl Arguments {
-    fn new(request: &Request<'_>) -> Self {
-        let check =
-            |check: &Check<'_>| (Box::from(check.policy.name()), Box::from(check.key), check.cost);
-        // A repeat without an id of its own gets a new random one, so ids are not compared.
-        let any_id = Id::from_u128(0);
-        let operation = match request.operation {
-            Operation::Check { .. } => Operation::Check { lease: None },
-            Operation::Acquire { .. } => Operation::Acquire { lease: any_id },
-            Operation::Reserve { max_wait, .. } => Operation::Reserve { id: any_id, max_wait },
-            operation => operation,
-        };
-        Arguments { operation, checks: request.checks.iter().map(check).collect() }
+/// The answer to a request with an id.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) fingerprint: Hash,
+    pub(crate) answer: Answer,
+    pub(crate) expires_at: Timestamp,
+}
+
+impl Record {
+    fn heap_bytes(&self) -> usize {
+        let decisions = &self.answer.decisions;
+        let details: usize = decisions.iter().map(Decision::heap_bytes).sum();
+        decisions.capacity() * size_of::<Decision>() + details
     }
 }
 
-#[derive(Debug)]
-struct Record {
-    arguments: Arguments,
-    answer: Answer,
-    expires_at: Timestamp,
-}
-
 /// The recent answers of one partition of the request ids.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RequestIds {
-    records: HashMap<Box<[u8]>, Record>,
+    records: HashMap<Hash, Record, HashState>,
     /// The ids in the order of expiry.
-    order: VecDeque<(Timestamp, Box<[u8]>)>,
+    order: VecDeque<(Timestamp, Hash)>,
+    max: usize,
+    max_bytes: usize,
+    budget: Arc<Budget>,
+    /// The bytes of the answers.
+    heap: usize,
+    /// The usage that the budget contains.
+    recorded: Usage,
 }
 
 /// The result of looking up a request by its id.
@@ -56,12 +88,24 @@ pub(crate) enum Lookup {
 }
 
 impl RequestIds {
-    pub(crate) fn look_up(&mut self, id: &[u8], request: &Request<'_>, now: Timestamp) -> Lookup {
+    pub(crate) fn new(max: usize, max_bytes: usize, budget: Arc<Budget>) -> Self {
+        RequestIds {
+            records: HashMap::default(),
+            order: VecDeque::new(),
+            max: max.max(1),
+            max_bytes,
+            budget,
+            heap: 0,
+            recorded: Usage::default(),
+        }
+    }
+
+    pub(crate) fn look_up(&mut self, id: &Hash, fingerprint: &Hash, now: Timestamp) -> Lookup {
         self.remove_expired(now);
         let Some(record) = self.records.get(id).filter(|record| now < record.expires_at) else {
             return Lookup::New;
         };
-        if record.arguments != Arguments::new(request) {
+        if record.fingerprint != *fingerprint {
             return Lookup::Reused;
         }
         let mut answer = record.answer.clone();
@@ -69,22 +113,54 @@ impl RequestIds {
         Lookup::Repeat(answer)
     }
 
-    /// Records an answer; removes the oldest records beyond `max`.
-    pub(crate) fn record(
-        &mut self,
-        id: &[u8],
-        request: &Request<'_>,
-        answer: &Answer,
-        expires_at: Timestamp,
-        max: usize,
-    ) {
-        while self.order.len() >= max.max(1) {
+    /// Records an answer; removes the oldest records beyond the bounds.
+    pub(crate) fn record(&mut self, id: Hash, record: Record) {
+        let heap = record.heap_bytes();
+        while !self.order.is_empty()
+            && (self.order.len() >= self.max
+                || self.bytes() + self.growth() + heap > self.max_bytes)
+        {
             self.remove_oldest();
         }
-        let arguments = Arguments::new(request);
-        let record = Record { arguments, answer: answer.clone(), expires_at };
-        self.records.insert(id.into(), record);
-        self.order.push_back((expires_at, id.into()));
+        if self.bytes() + self.growth() + heap > self.max_bytes {
+            return;
+        }
+        self.order.push_back((record.expires_at, id));
+        self.heap += heap;
+        if let Some(replaced) = self.records.insert(id, record) {
+            self.heap -= replaced.heap_bytes();
+        }
+        self.record_usage();
+    }
+
+    /// Frees the memory of expired records.
+    pub(crate) fn sweep(&mut self, now: Timestamp) {
+        self.remove_expired(now);
+        if self.order.len() < self.order.capacity() / 4 {
+            self.order.shrink_to(2 * self.order.len());
+            self.records.shrink_to(2 * self.order.len());
+        }
+        self.record_usage();
+    }
+
+    fn bytes(&self) -> usize {
+        let order = self.order.capacity() * size_of::<(Timestamp, Hash)>();
+        self.records.allocation_size() + order + self.heap
+    }
+
+    /// Returns the bytes that one more record adds to the tables, which double.
+    fn growth(&self) -> usize {
+        const MIN: usize = 1_024;
+        let is_full = self.records.len() == self.records.capacity();
+        let records = if is_full { self.records.allocation_size().max(MIN) } else { 0 };
+        let is_full = self.order.len() == self.order.capacity();
+        let order = self.order.capacity() * size_of::<(Timestamp, Hash)>();
+        records + if is_full { order.max(MIN) } else { 0 }
+    }
+
+    fn record_usage(&mut self) {
+        let usage = Usage { request_ids: self.bytes(), ..Usage::default() };
+        self.budget.update(&mut self.recorded, usage);
     }
 
     fn remove_expired(&mut self, now: Timestamp) {
@@ -96,8 +172,10 @@ impl RequestIds {
     fn remove_oldest(&mut self) {
         let Some((expires_at, id)) = self.order.pop_front() else { return };
         // The id may have been recorded again since.
-        if self.records.get(&id).is_some_and(|record| record.expires_at == expires_at) {
-            self.records.remove(&id);
+        if self.records.get(&id).is_some_and(|record| record.expires_at == expires_at)
+            && let Some(removed) = self.records.remove(&id)
+        {
+            self.heap -= removed.heap_bytes();
         }
     }
 }

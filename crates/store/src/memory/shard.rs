@@ -1,13 +1,16 @@
 //! A shard: the part of a table under one lock, with an index by hash and the entries it refers to.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use tollgate_core::{Anomalies, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
+use super::budget::{Budget, Usage};
 use super::entry::{Entry, SlotIndex, Tag};
-use super::eviction::Eviction;
+use super::policy_counts::{PolicyCounts, PolicyGroup};
+use super::stored_key::StoredKey;
 
 /// How many slots each insertion checks for recovered entries.
 const SWEEP: usize = 4;
@@ -29,35 +32,43 @@ pub(crate) struct Shard {
     cursor: usize,
     /// The maximum number of entries.
     bound: usize,
-    /// Created when the shard is first full.
-    eviction: Option<Eviction>,
+    /// The slot before the next search for an entry to evict.
+    pub(super) hand: usize,
+    pub(super) policies: PolicyCounts,
     pub(crate) blocks: Blocks,
     pub(crate) counts: Counts,
     /// The slots that a snapshot has yet to copy.
     pub(super) to_copy: Range<usize>,
+    budget: Arc<Budget>,
+    /// The bytes of keys and states that are not stored inline.
+    heap: usize,
+    /// The usage that the budget contains.
+    recorded: Usage,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Live entries evicted to make room.
     pub(crate) evicted: u64,
-    /// New keys that found no room.
-    pub(crate) full: u64,
     pub(crate) anomalies: Anomalies,
 }
 
 impl Shard {
-    pub(crate) fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize, budget: Arc<Budget>) -> Self {
         Shard {
             index: HashTable::new(),
             entries: Vec::new(),
             free: Vec::new(),
             cursor: 0,
             bound: bound.max(1),
-            eviction: None,
+            hand: 0,
+            policies: PolicyCounts::default(),
             blocks: Blocks::default(),
             counts: Counts::default(),
             to_copy: 0..0,
+            budget,
+            heap: 0,
+            recorded: Usage::default(),
         }
     }
 
@@ -66,7 +77,7 @@ impl Shard {
     }
 
     #[inline]
-    pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &[u8]) -> Option<SlotIndex> {
+    pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &StoredKey<'_>) -> Option<SlotIndex> {
         let is_match = |slot: &SlotIndex| {
             self.entry(*slot).is_some_and(|entry| entry.tag() == tag && entry.matches(policy, key))
         };
@@ -79,20 +90,21 @@ impl Shard {
     }
 
     /// Returns the state of a known key, and the shard's counters, if the fast path can decide a
-    /// check of it: if its policy has one limit and nothing else, and the shard has no blocks.
+    /// check of it: if its policy has one limit and nothing else, the state is stored inline, and the
+    /// shard has no blocks.
     #[inline]
     pub(crate) fn fast_path_mut(
         &mut self,
         tag: Tag,
         policy: &Policy,
-        key: &[u8],
+        key: &StoredKey<'_>,
     ) -> Option<(&mut KeyState, &mut Anomalies)> {
         if !self.blocks.is_empty() {
             return None;
         }
         let slot = self.find(tag, policy, key)?;
         let entry = self.entries.get_mut(index_of(slot))?.as_mut()?;
-        let is_plain = entry.state.is_single_limit_of(policy);
+        let is_plain = entry.state.is_inline() && entry.state.is_single_limit_of(policy);
         is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
 
@@ -104,14 +116,46 @@ impl Shard {
         &mut entry.expect("the slot is occupied").state
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (SlotIndex, &Entry)> {
-        (0..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
+    /// Makes room for one more entry; evicts if necessary, see [`super::eviction`].
+    pub(crate) fn make_room(&mut self, entry: &Entry, now: Timestamp) -> Result<(), ShardFull> {
+        self.sweep(now, SWEEP);
+        self.make_room_for(1, PolicyGroup::from_state(&entry.state), now, &[])?;
+        self.has_bytes(1, entry.heap_bytes(), now)
     }
 
-    /// Makes room for one more key; evicts if necessary, see [`Eviction`].
-    pub(crate) fn make_room(&mut self, now: Timestamp) -> Result<(), ShardFull> {
-        self.sweep(now, SWEEP);
-        self.make_room_for(1, now, &[])
+    /// Returns an error if the budget does not suffice for that many more entries, with this many
+    /// bytes that are not stored inline.
+    pub(crate) fn has_bytes(
+        &self,
+        entries: usize,
+        heap: usize,
+        now: Timestamp,
+    ) -> Result<(), ShardFull> {
+        let bytes = self.growth(entries) + heap;
+        if bytes == 0 || self.budget.has_room(bytes) {
+            return Ok(());
+        }
+        // The next sweep may free memory.
+        Err(ShardFull { retry_at: Some(now.saturating_add(GRACE).as_micros()) })
+    }
+
+    /// Returns the bytes by which the table grows with that many more entries.
+    fn growth(&self, count: usize) -> usize {
+        let new_slots = count.saturating_sub(self.free.len());
+        let entries = if self.entries.len() + new_slots > self.entries.capacity() {
+            self.growth_of_entries().max(new_slots) * size_of::<Option<Entry>>()
+        } else {
+            0
+        };
+        let is_index_full = self.len() + count > self.index.capacity();
+        // The index doubles.
+        let index = if is_index_full { self.index.allocation_size().max(64) } else { 0 };
+        entries + index
+    }
+
+    /// Grows by an eighth: doubling would waste up to half of the memory.
+    fn growth_of_entries(&self) -> usize {
+        (self.entries.len() / 8).max(8)
     }
 
     /// Changes the bound. Excess entries are evicted as new keys are inserted.
@@ -124,70 +168,104 @@ impl Shard {
         self.len() + count <= self.bound
     }
 
-    /// Makes room for that many more keys; `keep` are not evicted.
+    /// Makes room for that many more keys, the last of which is of this group; `keep` are not
+    /// evicted.
     pub(crate) fn make_room_for(
         &mut self,
         count: usize,
+        group: PolicyGroup,
         now: Timestamp,
         keep: &[SlotIndex],
     ) -> Result<(), ShardFull> {
         while self.len() + count > self.bound {
-            let mut eviction = match self.eviction.take() {
-                Some(eviction) if eviction.len() <= 2 * self.bound + MIN_COMPACT => eviction,
-                _ => Eviction::new(self, now),
-            };
-            let victim = eviction.next(self, now, keep);
-            let retry_at = eviction.next_time();
-            self.eviction = Some(eviction);
-            let Some(victim) = victim else {
-                self.counts.full += 1;
-                return Err(ShardFull { retry_at });
-            };
-            let recovered = self.entry(victim).is_none_or(|entry| entry.state.is_untouched(now));
-            self.counts.evicted += u64::from(!recovered);
-            self.remove(victim);
+            let victim = self.victim(Some(group), now, keep)?;
+            self.evict(victim, now);
         }
         Ok(())
     }
 
+    fn evict(&mut self, victim: SlotIndex, now: Timestamp) {
+        let recovered = self.entry(victim).is_none_or(|entry| entry.state.is_untouched(now));
+        self.counts.evicted += u64::from(!recovered);
+        self.remove_charged(victim);
+    }
+
+    /// Evicts an eighth of the entries, and frees their memory; returns whether there were any.
+    pub(crate) fn shed(&mut self, now: Timestamp) -> bool {
+        let before = self.len();
+        for _ in 0..before.div_ceil(8) {
+            let Ok(victim) = self.victim(None, now, &[]) else { break };
+            self.evict(victim, now);
+        }
+        let is_any = self.len() < before;
+        if is_any {
+            self.compact();
+            self.record_usage();
+        }
+        is_any
+    }
+
     /// Inserts a key that is not in the shard; the caller has made room.
-    pub(crate) fn insert(&mut self, entry: Entry, now: Timestamp) {
+    pub(crate) fn insert(&mut self, entry: Entry) {
         let tag = entry.tag();
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
                 if self.entries.len() == self.entries.capacity() {
-                    // Grow by an eighth: doubling would waste up to half of the memory.
-                    self.entries.reserve_exact((self.entries.len() / 8).max(8));
+                    self.entries.reserve_exact(self.growth_of_entries());
                 }
                 self.entries.push(None);
                 slot_of(self.entries.len() - 1)
             }
         };
-        if let Some(eviction) = &mut self.eviction {
-            eviction.add(slot, &entry.state, now);
-        }
+        self.policies.add(PolicyGroup::from_state(&entry.state));
+        self.heap += entry.heap_bytes();
         self.entries[index_of(slot)] = Some(entry);
         let entries = &self.entries;
         self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
+        self.record_usage();
     }
 
-    /// Notes that an entry may recover sooner than when it was last charged.
-    pub(crate) fn note_refund(&mut self, slot: SlotIndex, now: Timestamp) {
-        let Some(mut eviction) = self.eviction.take() else { return };
-        if let Some(entry) = self.entry(slot) {
-            eviction.add(slot, &entry.state, now);
+    /// Removes an entry whose state names its policy, as that of each entry in the table does.
+    pub(crate) fn remove_charged(&mut self, slot: SlotIndex) {
+        if let Some(group) = self.entry(slot).map(|entry| PolicyGroup::from_state(&entry.state)) {
+            self.remove(slot, group);
         }
-        self.eviction = Some(eviction);
     }
 
-    pub(crate) fn remove(&mut self, slot: SlotIndex) {
+    /// Removes an entry of a policy.
+    pub(crate) fn remove(&mut self, slot: SlotIndex, group: PolicyGroup) {
         let Some(entry) = self.entries.get_mut(index_of(slot)).and_then(Option::take) else {
             return;
         };
+        self.policies.remove(group);
+        self.heap -= entry.heap_bytes();
         self.free.push(slot);
         if let Ok(found) = self.index.find_entry(spread(entry.tag()), |other| *other == slot) {
             found.remove();
+        }
+        self.record_usage();
+    }
+
+    /// Takes the state in an occupied slot, to change it and to [put](Self::put_state) it back.
+    pub(crate) fn take_state(&mut self, slot: SlotIndex) -> KeyState {
+        let state = std::mem::take(self.state_mut(slot));
+        self.heap -= state.heap_bytes();
+        state
+    }
+
+    /// Puts a state into an occupied slot.
+    pub(crate) fn put_state(&mut self, slot: SlotIndex, state: KeyState) {
+        self.heap += state.heap_bytes();
+        *self.state_mut(slot) = state;
+        self.record_usage();
+    }
+
+    /// Updates the budget.
+    pub(crate) fn record_usage(&mut self) {
+        let usage = self.usage();
+        if usage != self.recorded {
+            self.budget.update(&mut self.recorded, usage);
         }
     }
 
@@ -200,11 +278,12 @@ impl Shard {
                 .as_ref()
                 .is_some_and(|entry| entry.state.is_untouched(deadline));
             if recovered {
-                self.remove(slot_of(self.cursor));
+                self.remove_charged(slot_of(self.cursor));
             }
         }
         if self.entries.len() > MIN_COMPACT && self.len() < self.entries.len() / 4 {
             self.compact();
+            self.record_usage();
         }
     }
 
@@ -223,15 +302,14 @@ impl Shard {
             self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
         }
         self.cursor = 0;
-        self.eviction = None;
+        self.hand = 0;
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    fn usage(&self) -> Usage {
         let entries = self.entries.capacity() * size_of::<Option<Entry>>();
         let index = self.index.allocation_size() + self.free.capacity() * size_of::<SlotIndex>();
-        let eviction = self.eviction.as_ref().map_or(0, Eviction::bytes);
-        let heap: usize = self.entries.iter().flatten().map(Entry::heap_bytes).sum();
-        entries + index + eviction + heap + self.blocks.bytes()
+        let keys = entries + index + self.policies.bytes() + self.heap;
+        Usage { keys, blocks: self.blocks.bytes(), request_ids: 0 }
     }
 }
 
@@ -249,7 +327,7 @@ fn index_of(slot: SlotIndex) -> usize {
 }
 
 #[expect(clippy::expect_used, reason = "4 billion slots of 64 bytes exceed any shard")]
-fn slot_of(index: usize) -> SlotIndex {
+pub(super) fn slot_of(index: usize) -> SlotIndex {
     index.try_into().expect("a shard has at most 2^32 slots")
 }
 

@@ -6,8 +6,11 @@ use tollgate_core::{
 };
 
 use super::MemoryStore;
+use super::blocks::Blocks;
 use super::entry::{Entry, SlotIndex};
+use super::policy_counts::PolicyGroup;
 use super::shard::{Shard, ShardFull};
+use super::stored_key::StoredKey;
 use super::table::Address;
 use crate::key::Key;
 
@@ -22,23 +25,30 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
+        let key = StoredKey::new(key.as_bytes());
         if !policy.is_single_limit() {
             let lease = policy.has_concurrent().then(lease);
-            return self.check_any(policy, key.as_bytes(), cost, lease);
+            return self.check_any(policy, &key, cost, lease);
         }
         let now = self.clock.now();
-        let address = self.table.address(policy, key.as_bytes());
+        let address = self.table.address(policy, &key);
         let mut shard = self.table.lock(address.shard);
-        if let Some((state, anomalies)) = shard.fast_path_mut(address.tag, policy, key.as_bytes()) {
+        if let Some((state, anomalies)) = shard.fast_path_mut(address.tag, policy, &key) {
             // A tail call: the decision is written directly to the caller's memory.
             return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
         drop(shard);
-        self.check_any(policy, key.as_bytes(), cost, None)
+        self.check_any(policy, &key, cost, None)
     }
 
     #[inline(never)]
-    fn check_any(&self, policy: &Policy, key: &[u8], cost: Cost, lease: Option<Id>) -> Decision {
+    fn check_any(
+        &self,
+        policy: &Policy,
+        key: &StoredKey<'_>,
+        cost: Cost,
+        lease: Option<Id>,
+    ) -> Decision {
         let now = self.clock.now();
         self.decide_key(&Operation::Check { lease }, policy, key, cost.get(), now)
     }
@@ -47,7 +57,7 @@ impl MemoryStore {
     /// when they expire.
     #[must_use]
     pub fn inspect(&self, policy: &Policy, key: Key<'_>) -> Inspection {
-        let (key, now) = (key.as_bytes(), self.clock.now());
+        let (key, now) = (&StoredKey::new(key.as_bytes()), self.clock.now());
         self.with_table(policy, |table| {
             let address = table.address(policy, key);
             let mut shard = table.lock(address.shard);
@@ -66,20 +76,20 @@ impl MemoryStore {
         &self,
         operation: &Operation,
         policy: &Policy,
-        key: &[u8],
+        key: &StoredKey<'_>,
         cost: u64,
         now: Timestamp,
     ) -> Decision {
+        self.reclaim(operation, now);
         let call = Call { operation, policy, key, cost, now };
         self.with_table(policy, |table| {
             let address = table.address(policy, key);
             let mut shard = table.lock(address.shard);
-            match shard.find(address.tag, policy, key) {
+            let decided = match shard.find(address.tag, policy, key) {
                 Some(slot) => call.decide_known(&mut shard, slot),
-                None => call
-                    .decide_new(&mut shard, address)
-                    .unwrap_or_else(|full| self.decide_without_room(full.retry_at, cost, now)),
-            }
+                None => call.decide_new(&mut shard, address),
+            };
+            decided.unwrap_or_else(|full| self.decide_without_room(full.retry_at, cost, now))
         })
     }
 }
@@ -88,7 +98,7 @@ impl MemoryStore {
 struct Call<'a> {
     operation: &'a Operation,
     policy: &'a Policy,
-    key: &'a [u8],
+    key: &'a StoredKey<'a>,
     cost: u64,
     now: Timestamp,
 }
@@ -103,32 +113,54 @@ impl Call<'_> {
             decide_one(self.operation, &mut context, self.now, &mut shard.counts.anomalies);
         if block != known {
             shard.blocks.set(self.policy.name(), self.key, block);
+            shard.record_usage();
         }
         decision
     }
 
-    fn decide_known(&self, shard: &mut Shard, slot: SlotIndex) -> Decision {
-        let mut state = std::mem::take(shard.state_mut(slot));
+    /// Returns an error if the operation would allocate more than the budget has left.
+    fn has_bytes(&self, shard: &Shard, is_inline: bool) -> Result<(), ShardFull> {
+        let bytes = match self.operation {
+            Operation::Block { .. } => Blocks::bytes_of(self.policy.name(), self.key),
+            operation if may_grow(operation) && !is_inline => 1,
+            _ => 0,
+        };
+        shard.has_bytes(0, bytes, self.now)
+    }
+
+    fn decide_known(&self, shard: &mut Shard, slot: SlotIndex) -> Result<Decision, ShardFull> {
+        let is_inline = shard.state_mut(slot).is_inline();
+        self.has_bytes(shard, is_inline)?;
+        let mut state = shard.take_state(slot);
         let decision = self.decide(shard, &mut state);
         let may_refund = !matches!(self.operation, Operation::Check { .. } | Operation::Peek);
         let is_untouched = may_refund && state.is_untouched(self.now);
-        *shard.state_mut(slot) = state;
         if is_untouched {
-            shard.remove(slot);
-        } else if may_refund {
-            shard.note_refund(slot, self.now);
+            shard.remove(slot, PolicyGroup::new(self.policy));
+            return Ok(decision);
         }
-        decision
+        shard.put_state(slot, state);
+        if may_refund {
+            shard.policies.note_refund();
+        }
+        Ok(decision)
     }
 
     /// Decides for a key that is not in the table, and inserts it if anything was charged.
     fn decide_new(&self, shard: &mut Shard, address: Address) -> Result<Decision, ShardFull> {
+        self.has_bytes(shard, true)?;
         let mut state = KeyState::default();
         let decision = self.decide(shard, &mut state);
         if !state.is_untouched(self.now) {
-            shard.make_room(self.now)?;
-            shard.insert(Entry::new(address.tag, self.key, state), self.now);
+            let entry = Entry::new(address.tag, self.key, state);
+            shard.make_room(&entry, self.now)?;
+            shard.insert(entry);
         }
         Ok(decision)
     }
+}
+
+/// Returns whether an operation may allocate memory.
+pub(super) const fn may_grow(operation: &Operation) -> bool {
+    operation.decides() && !matches!(operation, Operation::Peek)
 }

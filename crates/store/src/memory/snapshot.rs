@@ -14,7 +14,9 @@ use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::blocks::BlockKey;
 use super::entry::Entry;
+use super::policy_counts::PolicyGroup;
 use super::shard::Shard;
+use super::stored_key::StoredKey;
 use super::table::Table;
 
 /// The bounds of one step, under one lock: about 20 µs for 256 keys of 24 bytes (13 KB). A step may
@@ -43,14 +45,14 @@ impl Shard {
     pub(crate) fn copy_step(
         &mut self,
         step: Step,
-        mut visit: impl FnMut(&[u8], &KeyState) -> usize,
+        mut visit: impl FnMut(&StoredKey<'_>, &KeyState) -> usize,
     ) -> bool {
         let mut remaining = step.entries;
         for slot in self.to_copy.clone().take(step.slots) {
             self.to_copy.start = slot + 1;
             let Some(entry) = &self.entries[slot] else { continue };
             remaining = remaining.saturating_sub(1);
-            if visit(entry.key(), &entry.state) >= step.bytes || remaining == 0 {
+            if visit(&entry.key(), &entry.state) >= step.bytes || remaining == 0 {
                 break;
             }
         }
@@ -95,7 +97,7 @@ impl Table {
     /// processes, and a table that held all keys before must hold them again.
     pub(crate) fn restore_key(
         &self,
-        key: &[u8],
+        key: &StoredKey<'_>,
         state: KeyState,
         fits: bool,
         now: Timestamp,
@@ -105,22 +107,30 @@ impl Table {
         let mut shard = self.lock(address.shard);
         let known = shard.find(address.tag, policy, key);
         if let Some(slot) = known {
-            shard.remove(slot);
+            shard.remove_charged(slot);
         }
         if state.is_untouched(now) {
             return KeyRestore::Recovered;
         }
-        if known.is_none() && !fits && shard.make_room_for(1, now, &[]).is_err() {
+        let group = PolicyGroup::new(policy);
+        if known.is_none() && !fits && shard.make_room_for(1, group, now, &[]).is_err() {
             return KeyRestore::NoRoom;
         }
-        shard.insert(Entry::new(address.tag, key, state), now);
+        let entry = Entry::new(address.tag, key, state);
+        if shard.has_bytes(1, entry.heap_bytes(), now).is_err() {
+            return KeyRestore::NoRoom;
+        }
+        shard.insert(entry);
         if known.is_none() { KeyRestore::New } else { KeyRestore::Replaced }
     }
 
     /// Restores a block, in place of an earlier one; returns whether there was none.
-    pub(crate) fn restore_block(&self, policy: &str, key: &[u8], block: Block) -> bool {
+    pub(crate) fn restore_block(&self, policy: &str, key: &StoredKey<'_>, block: Block) -> bool {
         let address = self.address_under(Policy::hash_of_name(policy), key);
-        self.lock(address.shard).blocks.set(policy, key, Some(block)).is_none()
+        let mut shard = self.lock(address.shard);
+        let is_new = shard.blocks.set(policy, key, Some(block)).is_none();
+        shard.record_usage();
+        is_new
     }
 }
 
@@ -161,7 +171,7 @@ mod tests {
         fn copy(&self, step: Step, copied: &mut BTreeMap<u8, u32>) -> bool {
             let mut bytes = 0;
             self.store.table.lock(0).copy_step(step, |key, _| {
-                *copied.entry(key[0]).or_default() += 1;
+                *copied.entry(key.bytes()[0]).or_default() += 1;
                 bytes += 10;
                 bytes
             })

@@ -1,17 +1,16 @@
 //! A bounded table of keys: shards selected by hash, each under its own lock.
 
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-#[cfg(loom)]
-pub(crate) use foldhash::fast::FixedState as HashState;
-#[cfg(not(loom))]
-pub(crate) use foldhash::fast::RandomState as HashState;
 use tollgate_core::{Policy, Timestamp};
 
+use super::budget::{Budget, Usage};
 use super::entry::Tag;
 use super::shard::{Counts, Shard};
-use crate::sync::{Mutex, MutexGuard, lock};
+use super::stored_key::StoredKey;
+use crate::sync::{HashState, Mutex, MutexGuard, lock};
 
 /// The maximum number of shards of a table.
 const MAX_SHARDS: usize = 256;
@@ -40,16 +39,16 @@ pub(crate) struct Address {
 }
 
 impl Table {
-    pub(crate) fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize, budget: &Arc<Budget>) -> Self {
         let count = (bound / KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
         // Round down to a power of two.
         let count = 1 << count.ilog2();
-        let shard = |index| Padded(Mutex::new(Shard::new(share(bound, count, index))));
-        Table {
-            hasher: HashState::default(),
-            shards: (0..count).map(shard).collect(),
-            bound: AtomicUsize::new(bound),
-        }
+        let shard =
+            |index| Padded(Mutex::new(Shard::new(share(bound, count, index), Arc::clone(budget))));
+        let shards: Box<[_]> = (0..count).map(shard).collect();
+        let usage = Usage { keys: size_of_val(&*shards), ..Usage::default() };
+        budget.update(&mut Usage::default(), usage);
+        Table { hasher: HashState::default(), shards, bound: AtomicUsize::new(bound) }
     }
 
     /// Changes the bound; the number of shards stays.
@@ -63,15 +62,15 @@ impl Table {
     }
 
     #[inline]
-    pub(crate) fn address(&self, policy: &Policy, key: &[u8]) -> Address {
+    pub(crate) fn address(&self, policy: &Policy, key: &StoredKey<'_>) -> Address {
         self.address_under(policy.name_hash(), key)
     }
 
     /// As [`Table::address`], with the hash of the policy's name.
     #[inline]
-    pub(crate) fn address_under(&self, name_hash: u64, key: &[u8]) -> Address {
+    pub(crate) fn address_under(&self, name_hash: u64, key: &StoredKey<'_>) -> Address {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write(key);
+        hasher.write(key.bytes());
         let hash = hasher.finish() ^ name_hash;
         let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let shard = high_half(hash);
@@ -97,11 +96,6 @@ impl Table {
         (0..self.shards.len()).map(|n| self.lock(n).len()).sum()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        let shards = self.shards.len() * size_of::<Padded>();
-        shards + (0..self.shards.len()).map(|n| self.lock(n).bytes()).sum::<usize>()
-    }
-
     pub(crate) fn counts(&self) -> Counts {
         (0..self.shards.len()).map(|n| self.lock(n).counts).fold(Counts::default(), Counts::plus)
     }
@@ -111,6 +105,7 @@ impl Table {
         let mut shard = self.lock(shard);
         shard.sweep(now, slots);
         shard.blocks.sweep(now);
+        shard.record_usage();
     }
 }
 
@@ -123,7 +118,6 @@ impl Counts {
     pub(crate) fn plus(self, other: Counts) -> Counts {
         Counts {
             evicted: self.evicted + other.evicted,
-            full: self.full + other.full,
             anomalies: self.anomalies.plus(other.anomalies),
         }
     }

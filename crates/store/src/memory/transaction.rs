@@ -6,7 +6,9 @@ use tollgate_core::{
 };
 
 use super::entry::{Entry, SlotIndex};
+use super::policy_counts::PolicyGroup;
 use super::shard::{Shard, ShardFull};
+use super::stored_key::StoredKey;
 use super::table::{Address, Table};
 use super::{MemoryStore, TableFull};
 use crate::store::Answer;
@@ -15,7 +17,7 @@ use crate::sync::MutexGuard;
 /// All checks of a request on one (policy, key), with the sum of their costs.
 struct Group<'a> {
     policy: &'a Policy,
-    key: &'a [u8],
+    key: StoredKey<'a>,
     cost: u64,
     /// The address of the table, see [`table_address`].
     table: usize,
@@ -30,10 +32,11 @@ struct Group<'a> {
 impl MemoryStore {
     pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
         if let [check] = request.checks {
-            let (policy, key) = (check.policy, check.key);
-            let decision = self.decide_key(&request.operation, policy, key, check.cost.get(), now);
+            let (policy, key) = (check.policy, StoredKey::new(check.key));
+            let decision = self.decide_key(&request.operation, policy, &key, check.cost.get(), now);
             return Answer { decisions: vec![decision] };
         }
+        self.reclaim(&request.operation, now);
         let own_tables: Vec<_> = request
             .checks
             .iter()
@@ -64,8 +67,9 @@ fn group<'a>(checks: &'a [Check<'a>], tables: &[&Table]) -> (Vec<Group<'a>>, Vec
     let mut groups: Vec<Group<'a>> = Vec::with_capacity(checks.len());
     let mut group_of_check = Vec::with_capacity(checks.len());
     for (check, table) in checks.iter().zip(tables) {
+        let key = StoredKey::new(check.key);
         let is_same =
-            |group: &Group<'_>| group.key == check.key && group.policy.shares_name(check.policy);
+            |group: &Group<'_>| group.key == key && group.policy.shares_name(check.policy);
         let index = groups.iter().position(is_same).unwrap_or(groups.len());
         group_of_check.push(index);
         if let Some(group) = groups.get_mut(index) {
@@ -74,10 +78,10 @@ fn group<'a>(checks: &'a [Check<'a>], tables: &[&Table]) -> (Vec<Group<'a>>, Vec
         }
         groups.push(Group {
             policy: check.policy,
-            key: check.key,
+            key,
             cost: check.cost.get(),
             table: table_address(table),
-            address: table.address(check.policy, check.key),
+            address: table.address(check.policy, &key),
             lock: 0,
             slot: None,
             state: KeyState::default(),
@@ -123,8 +127,8 @@ fn decide_together(
 ) -> Vec<Decision> {
     for group in groups.iter_mut() {
         let shard = &guards[group.lock];
-        group.block = shard.blocks.get(group.policy, group.key);
-        group.slot = shard.find(group.address.tag, group.policy, group.key);
+        group.block = shard.blocks.get(group.policy, &group.key);
+        group.slot = shard.find(group.address.tag, group.policy, &group.key);
     }
     let mut anomalies = Anomalies::default();
     let full = make_room(operation, groups, guards, now, &mut anomalies);
@@ -158,9 +162,18 @@ fn make_room(
     let none = vec![None; groups.len()];
     let keep: Vec<_> =
         groups.iter().filter_map(|group| group.slot.map(|slot| (group.lock, slot))).collect();
-    let needs_room = groups
-        .iter()
-        .any(|group| group.slot.is_none() && !guards[group.lock].has_room(groups.len()));
+    // The bytes of states that are not stored inline follow from the decision, so the last request
+    // may exceed the bound by them.
+    let has_bytes = |group: &Group<'_>| {
+        let entries = if group.slot.is_none() { groups.len() } else { 0 };
+        let heap = if group.slot.is_none() { group.key.bytes().len() } else { 1 };
+        guards[group.lock].has_bytes(entries, heap, now)
+    };
+    let bytes: Vec<_> = groups.iter().map(|group| has_bytes(group).err()).collect();
+    let needs_room = bytes.iter().any(Option::is_some)
+        || groups
+            .iter()
+            .any(|group| group.slot.is_none() && !guards[group.lock].has_room(groups.len()));
     if !needs_room || *operation == Operation::Peek {
         return none;
     }
@@ -178,17 +191,22 @@ fn make_room(
         return none;
     }
     let mut reserved = vec![0; guards.len()];
-    let mut make_room_for = |group: &Group<'_>| {
-        if group.slot.is_some() {
-            return None;
+    let mut make_room_for = |(group, bytes): (&Group<'_>, &Option<ShardFull>)| {
+        if group.slot.is_some() || bytes.is_some() {
+            return *bytes;
         }
         let keep: Vec<_> =
             keep.iter().filter(|(lock, _)| *lock == group.lock).map(|(_, slot)| *slot).collect();
-        let result = guards[group.lock].make_room_for(reserved[group.lock] + 1, now, &keep);
+        let result = guards[group.lock].make_room_for(
+            reserved[group.lock] + 1,
+            PolicyGroup::new(group.policy),
+            now,
+            &keep,
+        );
         reserved[group.lock] += usize::from(result.is_ok());
         result.err()
     };
-    groups.iter().map(&mut make_room_for).collect()
+    groups.iter().zip(&bytes).map(&mut make_room_for).collect()
 }
 
 /// Decides the groups that have room, on their own states.
@@ -202,7 +220,7 @@ fn decide_groups(
 ) -> Vec<Decision> {
     for group in groups.iter_mut() {
         if let Some(slot) = group.slot {
-            group.state = std::mem::take(guards[group.lock].state_mut(slot));
+            group.state = guards[group.lock].take_state(slot);
         }
     }
     let mut contexts: Vec<_> = groups
@@ -229,12 +247,12 @@ fn store_state(group: &mut Group<'_>, shard: &mut Shard, now: Timestamp) {
     let state = std::mem::take(&mut group.state);
     match group.slot {
         Some(slot) => {
-            *shard.state_mut(slot) = state;
-            shard.note_refund(slot, now);
+            shard.put_state(slot, state);
+            shard.policies.note_refund();
         }
         None if state.is_untouched(now) => {}
         None => {
-            shard.insert(Entry::new(group.address.tag, group.key, state), now);
+            shard.insert(Entry::new(group.address.tag, &group.key, state));
         }
     }
 }

@@ -6,7 +6,7 @@ use tollgate_core::codec::put_bytes;
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::format::FOREVER;
-use crate::memory::Step;
+use crate::memory::{Step, StoredKey};
 
 /// Encoded records of keys or blocks, without those that have expired at `now`.
 #[derive(Debug)]
@@ -35,19 +35,20 @@ impl CopyBuffer {
     }
 
     /// Copies a key; returns the number of bytes in the buffer.
-    pub(super) fn push_key(&mut self, key: &[u8], state: &KeyState) -> usize {
+    pub(super) fn push_key(&mut self, key: &StoredKey<'_>, state: &KeyState) -> usize {
         if let Some(policy) = state.policy().filter(|_| !state.is_untouched(self.now)) {
             let policy = self.policies.number(policy);
             self.push_record(|out| {
                 out.extend_from_slice(&policy.to_le_bytes());
                 state.encode(out);
-                out.extend_from_slice(key);
+                out.push(key.kind());
+                out.extend_from_slice(key.bytes());
             });
         }
         self.records.len()
     }
 
-    /// Copies a block; returns the number of bytes in the buffer.
+    /// Copies a block with the kind and bytes of its key; returns the number of bytes in the buffer.
     pub(super) fn push_block(&mut self, policy: &str, key: &[u8], block: Block) -> usize {
         if block.is_active(self.now) {
             let until = match block {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_core::codec::Malformed;
 
-use super::format::VERSION;
+use super::format::{VERSION, VERSION_OF_TEXT_KEYS};
 
 /// Why a snapshot directory cannot be opened, read or written.
 #[derive(Debug)]
@@ -103,8 +103,8 @@ impl fmt::Display for InvalidSnapshot {
             InvalidSnapshot::Foreign => f.write_str("not a snapshot of tollgate"),
             InvalidSnapshot::Version(version) => write!(
                 f,
-                "unknown version {version}; this tollgate reads version {VERSION}; use the tollgate \
-                 that wrote it"
+                "unknown version {version}; this tollgate reads versions {VERSION_OF_TEXT_KEYS} and \
+                 {VERSION}; use the tollgate that wrote it"
             ),
             InvalidSnapshot::Truncated => f.write_str("the file is truncated"),
             InvalidSnapshot::Checksum => {

@@ -1,7 +1,10 @@
 //! Constants of the snapshot format.
 
 pub(super) const MAGIC: [u8; 8] = *b"TOLLGATE";
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
+/// The previous version, which differs only in that it has all keys as they are. It is read, but not
+/// written.
+pub(super) const VERSION_OF_TEXT_KEYS: u32 = 2;
 /// The end of a block that does not end.
 pub(super) const FOREVER: u64 = u64::MAX;
 

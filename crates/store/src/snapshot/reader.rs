@@ -8,10 +8,11 @@ use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{Block, KeyState, Policy, Timestamp};
 
 use super::error::InvalidSnapshot;
-use super::format::{BLOCKS, END, FOREVER, KEYS, MAGIC, POLICY, TABLE, VERSION, to_u64};
+use super::format::{
+    BLOCKS, END, FOREVER, KEYS, MAGIC, POLICY, TABLE, VERSION, VERSION_OF_TEXT_KEYS, to_u64,
+};
 use super::report::RestoreReport;
-use crate::key::Key;
-use crate::memory::{KeyRestore, MemoryStore, MemoryStoreBuilder, Table};
+use crate::memory::{KeyRestore, MemoryStore, MemoryStoreBuilder, StoredKey, Table};
 
 impl MemoryStoreBuilder {
     /// Builds a store from a snapshot written by [`MemoryStore::write_snapshot`].
@@ -100,19 +101,19 @@ impl<R: Read> Reader<R> {
         if is_valid { Ok(()) } else { Err(InvalidSnapshot::Checksum.into()) }
     }
 
-    /// Reads the header; returns when the snapshot was started.
-    fn header(&mut self) -> Result<Timestamp, ReadError> {
+    /// Reads the header; returns the version, and when the snapshot was started.
+    fn header(&mut self) -> Result<(u32, Timestamp), ReadError> {
         if self.read_array()? != MAGIC {
             return Err(InvalidSnapshot::Foreign.into());
         }
         // Checked before the checksum: another version may have another header.
-        match u32::from_le_bytes(self.read_array()?) {
-            VERSION => {}
-            other => return Err(InvalidSnapshot::Version(other).into()),
+        let version = u32::from_le_bytes(self.read_array()?);
+        if !matches!(version, VERSION | VERSION_OF_TEXT_KEYS) {
+            return Err(InvalidSnapshot::Version(version).into());
         }
         let taken = u64::from_le_bytes(self.read_array()?);
         self.verify_checksum()?;
-        Ok(timestamp(taken)?)
+        Ok((version, timestamp(taken)?))
     }
 
     /// Reads a section into `body`; returns its kind.
@@ -161,6 +162,7 @@ impl<'a> Target<'a> {
 /// A restore in progress, into a new store.
 struct Restore<'a> {
     store: &'a MemoryStore,
+    version: u32,
     now: Timestamp,
     policies: Vec<Policy>,
     target: Option<Target<'a>>,
@@ -174,9 +176,11 @@ impl<'a> Restore<'a> {
         length: u64,
     ) -> Result<RestoreReport, ReadError> {
         let mut reader = Reader { from, remaining: length, checksum: Hasher::new() };
-        let report = RestoreReport { taken: Some(reader.header()?), ..RestoreReport::default() };
+        let (version, taken) = reader.header()?;
+        let report = RestoreReport { taken: Some(taken), ..RestoreReport::default() };
         let now = store.now();
-        let mut restore = Restore { store, now, policies: Vec::new(), target: None, report };
+        let policies = Vec::new();
+        let mut restore = Restore { store, version, now, policies, target: None, report };
         let mut body = Vec::new();
         loop {
             let kind = reader.section(&mut body)?;
@@ -231,8 +235,9 @@ impl<'a> Restore<'a> {
         let policy = policy.ok_or(Malformed("a key refers to an unknown policy"))?;
         let target = target_for(&mut self.target, policy.name())?;
         let state = KeyState::decode(policy, &mut record)?;
+        let key = key(self.version, record)?;
         let fits = target.keys < target.table().bound();
-        match target.table().restore_key(key(record)?, state, fits, self.now) {
+        match target.table().restore_key(&key, state, fits, self.now) {
             KeyRestore::New => target.keys += 1,
             KeyRestore::Replaced => {}
             KeyRestore::Recovered => self.report.recovered += 1,
@@ -251,10 +256,10 @@ impl<'a> Restore<'a> {
         if !Policy::is_name(policy) {
             return Err(Malformed("a block has an invalid policy name"));
         }
-        let key = key(record)?;
+        let key = key(self.version, record)?;
         if !block.is_active(self.now) {
             self.report.recovered += 1;
-        } else if target.table().restore_block(policy, key, block) {
+        } else if target.table().restore_block(policy, &key, block) {
             self.report.blocks += 1;
         }
         Ok(())
@@ -275,7 +280,9 @@ fn target_for<'t, 'a>(
 }
 
 /// Reads the key, which is the rest of a record.
-fn key<'b>(mut record: Bytes<'b>) -> Result<&'b [u8], Malformed> {
-    let key = Key::new(record.take_rest()).map_err(|_| Malformed("invalid key"))?;
-    Ok(key.as_bytes())
+fn key<'b>(version: u32, mut record: Bytes<'b>) -> Result<StoredKey<'b>, Malformed> {
+    match version {
+        VERSION_OF_TEXT_KEYS => StoredKey::decode_text(record.take_rest()),
+        _ => StoredKey::decode(record.take_rest()),
+    }
 }

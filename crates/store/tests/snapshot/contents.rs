@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// The length of the header.
-const HEADER: usize = 24;
+pub(crate) const HEADER: usize = 24;
 
 /// Returns the keys and blocks of a valid snapshot, in any order: table, policy and state, key; or
 /// table and block.
@@ -37,7 +37,8 @@ pub(crate) fn sections(snapshot: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-fn records(mut body: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the records of a body.
+pub(crate) fn records(mut body: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (record, rest) = prefixed(body)?;
         body = rest;

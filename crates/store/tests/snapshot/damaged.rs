@@ -143,7 +143,7 @@ fn removed_repeated_and_swapped_sections_are_detected() {
 fn foreign_bytes_and_unknown_versions_are_reported() {
     let bench = Bench::new();
     let mut newer = bench.saved();
-    newer[8] = 3;
+    newer[8] = 4;
     let mut foreign = bench.saved();
     foreign[0] = b't';
     for (bytes, reason) in [
@@ -152,8 +152,8 @@ fn foreign_bytes_and_unknown_versions_are_reported() {
         (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0", InvalidSnapshot::Foreign),
         (&[0; 4_096], InvalidSnapshot::Foreign),
         (&foreign, InvalidSnapshot::Foreign),
-        (&newer, InvalidSnapshot::Version(3)),
-        (&sealed(&newer), InvalidSnapshot::Version(3)),
+        (&newer, InvalidSnapshot::Version(4)),
+        (&sealed(&newer), InvalidSnapshot::Version(4)),
     ] {
         assert_eq!(small(&bench).restore(bytes).err(), Some(reason), "{}", bytes.escape_ascii());
     }
@@ -184,15 +184,20 @@ fn inconsistent_content_is_rejected() {
     check(&[&main, &section(3, b"\x01\0\0\0"), &end], "unexpected end of data");
     let no_policy = section(3, b"\x04\0\0\0\0\0\0\0");
     check(&[&main, &no_policy, &end], "a key refers to an unknown policy");
-    let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xffk");
+    let block = section(4, b"\x0f\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff\0k");
     check(&[&main, &block, &end], "");
     check(&[&block, &end], "a key outside the table of its policy");
     let own = section(2, b"\x01\0\0\0\0\0\0\0\x01\0\0\0b");
     check(&[&own, &block, &end], "a key outside the table of its policy");
-    let block = section(4, b"\x0e\0\0\0\x01\0\0\0a\xfe\xff\xff\xff\xff\xff\xff\xffk");
+    let block = section(4, b"\x0f\0\0\0\x01\0\0\0a\xfe\xff\xff\xff\xff\xff\xff\xff\0k");
     check(&[&main, &block, &end], "invalid timestamp");
-    let block = section(4, b"\x0d\0\0\0\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff");
-    check(&[&main, &block, &end], "invalid key");
-    let block = section(4, b"\x0e\0\0\0\x01\0\0\x005\xff\xff\xff\xff\xff\xff\xff\xffk");
+    // No key, an empty one, an unknown kind, a hash that is too short, and a text that is too long.
+    for key in [&b""[..], b"\0", b"\x02k", &[1; 26], &[&b"\0"[..], &[b'k'; 257]].concat()] {
+        let record = [b"\x01\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff", key].concat();
+        let length = u32::try_from(record.len()).unwrap().to_le_bytes();
+        let block = section(4, &[&length[..], &record].concat());
+        check(&[&main, &block, &end], "invalid key");
+    }
+    let block = section(4, b"\x0f\0\0\0\x01\0\0\x005\xff\xff\xff\xff\xff\xff\xff\xff\0k");
     check(&[&main, &block, &end], "a block has an invalid policy name");
 }

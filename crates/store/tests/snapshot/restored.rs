@@ -2,7 +2,8 @@
 
 use tollgate_core::{Check, Cost, Micros, Operation, Policy, Reason, Request};
 
-use crate::{Bench, id, named};
+use crate::contents::{HEADER, contents, records, sealed, sections};
+use crate::{Bench, builder, id, named};
 
 #[test]
 fn leases_are_renewed_and_released_after_a_restore() {
@@ -123,9 +124,9 @@ fn recovered_keys_are_neither_saved_nor_restored() {
     saved.execute(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
     let snapshot = saved.saved();
     saved.advance(60);
-    let (_, restored) = crate::builder(&saved.clock).restore(&snapshot).unwrap();
+    let (_, restored) = builder(&saved.clock).restore(&snapshot).unwrap();
     assert_eq!((restored.keys, restored.blocks, restored.recovered), (1, 0, 2));
-    assert_eq!(crate::contents::contents(&saved.saved()).len(), 1, "recovered keys are not saved");
+    assert_eq!(contents(&saved.saved()).len(), 1, "recovered keys are not saved");
 }
 
 /// A restored table takes on the bound of its policy after the restart.
@@ -189,4 +190,52 @@ fn an_empty_store_is_saved_and_restored() {
     let (restored, report) = Bench::new().restored();
     assert_eq!((report.keys, report.blocks), (0, 0));
     assert_eq!(restored.store.stats().keys, 0);
+}
+
+/// Returns a snapshot as version 2 of the format has it: each key as it is, where version 3 has its
+/// kind before it, or its hash.
+fn as_version_2(snapshot: &[u8], keys: &[&[u8]]) -> Vec<u8> {
+    let mut old = snapshot[..HEADER].to_vec();
+    old[8..12].copy_from_slice(&2_u32.to_le_bytes());
+    for (kind, body) in sections(snapshot) {
+        let mut records_of_body = Vec::new();
+        let is_of_records = matches!(kind, 3 | 4);
+        for record in records(body).filter(|_| is_of_records) {
+            let text = keys.iter().find(|key| record.ends_with(&[b"\0", **key].concat()));
+            let (end, key) = match text {
+                Some(key) => (record.len() - 1 - key.len(), key),
+                // The kind and the hash.
+                None => (record.len() - 27, keys.iter().find(|key| key.len() > 256).unwrap()),
+            };
+            let record = [&record[..end], key].concat();
+            records_of_body.extend(u32::try_from(record.len()).unwrap().to_le_bytes());
+            records_of_body.extend(record);
+        }
+        let body = if is_of_records { &records_of_body } else { body };
+        old.push(kind);
+        old.extend(u32::try_from(body.len()).unwrap().to_le_bytes());
+        old.extend(body);
+        old.extend([0; 4]);
+    }
+    sealed(&old)
+}
+
+#[test]
+fn a_snapshot_of_version_2_is_restored_with_long_keys() {
+    let bench = Bench::new();
+    let (limit, long) = (named("api", "9/h"), [b'k'; 1_000]);
+    let keys: [&[u8]; 2] = [b"short", &long];
+    for key in keys {
+        bench.check(&limit, key, 4);
+        bench.execute(Operation::Block { span: None }, &named("login", "2/h"), key, 0);
+    }
+    let old = as_version_2(&bench.saved(), &keys);
+    let (store, report) = builder(&bench.clock).restore(&old).unwrap();
+    assert_eq!((report.keys, report.blocks), (2, 2));
+    let restored = Bench { clock: bench.clock.clone(), store };
+    for key in keys {
+        assert_eq!(restored.remaining(&limit, key), 5);
+        assert_eq!(restored.check(&named("login", "2/h"), key, 1).reason, Reason::Blocked);
+    }
+    assert_eq!(contents(&restored.saved()), contents(&bench.saved()));
 }
