@@ -1,9 +1,11 @@
 //! Arguments of the commands.
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use tollgate::parse_duration;
 
 use crate::init::Address;
 
@@ -58,6 +60,41 @@ pub(crate) struct Ratelimit {
     /// List the environment variables with their effects, and exit
     #[arg(long)]
     pub(crate) variables: bool,
+
+    /// Also serve the JSON API and forward auth of Tollgate on the HTTP port
+    #[arg(long)]
+    pub(crate) json_api: bool,
+}
+
+/// A daemon, and the token for it.
+#[derive(Args, Debug)]
+pub(crate) struct Daemon {
+    /// The daemon's URL: http://HOST:PORT or unix:PATH
+    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) token: Token,
+}
+
+/// The token for a daemon.
+#[derive(Args, Debug)]
+pub(crate) struct Token {
+    /// A file with the token for a daemon with `tokens`; without it, the variable TOLLGATE_TOKEN
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_TOKEN_FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// A key under a policy.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyKey {
+    /// The name of a policy, or a limit such as "10/s burst 20"
+    #[arg(value_name = "LIMIT|POLICY")]
+    pub(crate) policy: String,
+    /// The key, such as user:42
+    pub(crate) key: OsString,
+    /// The tier of the key within the policy
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Option<String>,
 }
 
 /// Check whether a key may spend a cost now, and charge it
@@ -65,23 +102,13 @@ pub(crate) struct Ratelimit {
 /// Exits with 0 if allowed, 1 if denied, 2 on an error.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
-    /// The name of a policy, or a limit such as "10/s burst 20"
-    #[arg(value_name = "LIMIT|POLICY")]
-    pub(crate) policy: String,
-    /// The key to limit, such as user:42
-    pub(crate) key: OsString,
-    /// The tier of the key within the policy
-    #[arg(long, value_name = "TIER")]
-    pub(crate) tier: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: PolicyKey,
     /// The cost
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
-    /// Only report what a check would return; charge nothing
-    #[arg(long)]
-    pub(crate) peek: bool,
-    /// The daemon's URL
-    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) daemon: Daemon,
     /// Use this store instead of a daemon, such as redis://127.0.0.1:6379
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub(crate) store: Option<String>,
@@ -100,6 +127,90 @@ pub(crate) struct Check {
     /// Show for each limit how much is used, and when it recovers
     #[arg(long)]
     pub(crate) explain: bool,
+}
+
+/// Report what a check would return, and charge nothing
+///
+/// Exits with 0 if a check would be allowed, 1 if denied, 2 on an error.
+#[derive(Args, Debug)]
+pub(crate) struct Peek {
+    #[command(flatten)]
+    pub(crate) check: Check,
+}
+
+/// An operation of an operator on a key.
+#[derive(Args, Debug)]
+pub(crate) struct KeyOperation {
+    #[command(flatten)]
+    pub(crate) key: PolicyKey,
+    #[command(flatten)]
+    pub(crate) daemon: Daemon,
+    /// The output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Form,
+}
+
+/// Deny every request of a key, until it is unblocked or for a time
+///
+/// Exits with 0 if the key is blocked, 2 on an error.
+#[derive(Args, Debug)]
+pub(crate) struct Block {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
+    /// How long, such as 1h; without it until `tollgate unblock`
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) span: Option<String>,
+}
+
+/// Remove the block of a key
+///
+/// Exits with 0 if the key was blocked, 1 if it was not, 2 on an error.
+#[derive(Args, Debug)]
+pub(crate) struct Unblock {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
+}
+
+/// Delete the counters, leases and reservations of a key
+///
+/// A block stays: see `tollgate unblock`. Exits with 0 if the key had state, 1 if it had none, 2 on
+/// an error.
+#[derive(Args, Debug)]
+pub(crate) struct Reset {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
+}
+
+/// Give a cost back to a key
+///
+/// Exits with 0 if something was given back, 1 if nothing had been charged, 2 on an error.
+#[derive(Args, Debug)]
+pub(crate) struct Refund {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
+    /// The cost to give back
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) cost: NonZeroU64,
+}
+
+/// Charge a cost to a key, even beyond its limits
+///
+/// A limit goes into a debt of at most its capacity. Exits with 0 if something was charged, 1 if
+/// the debt was at its maximum, 2 on an error.
+#[derive(Args, Debug)]
+pub(crate) struct Penalize {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
+    /// The cost to charge
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) cost: NonZeroU64,
+}
+
+/// Show the state of a key: the use of each limit, its block, leases and reservations
+#[derive(Args, Debug)]
+pub(crate) struct Inspect {
+    #[command(flatten)]
+    pub(crate) operation: KeyOperation,
 }
 
 /// Check, print or describe the configuration, without a daemon
@@ -141,9 +252,8 @@ pub(crate) enum ConfigCommand {
 /// Exits with 0 if it is ready, 1 if not, 2 if it does not respond.
 #[derive(Args, Debug)]
 pub(crate) struct Health {
-    /// The daemon's URL
-    #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) daemon: Daemon,
 }
 
 /// An output format.
@@ -202,4 +312,9 @@ pub(crate) enum Gateway {
     Envoy,
     /// With its rate limit filter, over gRPC
     EnvoyRatelimit,
+}
+
+/// A duration as written, such as `1h`, which is valid.
+fn duration(text: &str) -> Result<String, String> {
+    parse_duration(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

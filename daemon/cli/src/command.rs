@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::arguments::{Check, Config, Health, Init, Ratelimit, Serve};
+use crate::arguments::{
+    Block, Check, Config, Health, Init, Inspect, Peek, Penalize, Ratelimit, Refund, Reset, Serve,
+    Unblock,
+};
 use crate::bench::Bench;
 use crate::output;
 use crate::replay::arguments::Replay;
@@ -23,6 +26,13 @@ struct Arguments {
 pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
+    Peek(Peek),
+    Inspect(Inspect),
+    Block(Block),
+    Unblock(Unblock),
+    Reset(Reset),
+    Refund(Refund),
+    Penalize(Penalize),
     Bench(Box<Bench>),
     Ratelimit(Ratelimit),
     Health(Health),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{Config as Configuration, ConfigErrors, Layers, check_files};
+use tollgate_server::{Config as Configuration, ConfigError, ConfigErrors, Layers, check_files};
 
 use crate::arguments::{Config, ConfigCommand, Form};
 use crate::{FAILURE, output};
@@ -38,6 +38,7 @@ struct Verdict<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<usize>,
     errors: Vec<ErrorObject<'a>>,
+    warnings: Vec<ErrorObject<'a>>,
     /// The number of errors that are not listed.
     more: usize,
 }
@@ -53,6 +54,22 @@ struct ErrorObject<'a> {
     named: Option<Named>,
 }
 
+impl<'a> From<&'a ConfigError> for ErrorObject<'a> {
+    fn from(error: &'a ConfigError) -> Self {
+        ErrorObject {
+            line: error.line(),
+            column: error.column(),
+            field: error.field(),
+            message: error.message(),
+            named: error.named().map(|location| Named {
+                file: location.file.display().to_string(),
+                line: location.line,
+                column: location.column,
+            }),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Named {
     file: String,
@@ -60,12 +77,21 @@ struct Named {
     column: Option<u64>,
 }
 
+/// A valid configuration, with what is doubtful in it.
+struct Checked {
+    config: Configuration,
+    warnings: Vec<ConfigError>,
+}
+
 /// Checks each file with the files that it names, without environment variables and flags.
 fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
         let read = Layers::new().file(file).partial();
-        let read = read.and_then(|loaded| check_files(&loaded).map(|()| loaded.config));
+        let read = read.and_then(|loaded| {
+            check_files(&loaded)?;
+            Ok(Checked { warnings: loaded.warnings(), config: loaded.config })
+        });
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }
@@ -77,9 +103,12 @@ fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn print_result(file: &Path, read: &Result<Configuration, ConfigErrors>) -> Result<()> {
+fn print_result(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<()> {
     match read {
-        Ok(config) => {
+        Ok(Checked { config, warnings }) => {
+            for warning in warnings {
+                output::print_error(&format!("warning: {warning}\n"));
+            }
             let policies = counted(config.policies.iter().count(), "policy", "policies");
             let rules = counted(config.rules.rules.len(), "rule", "rules");
             output::print(&format!("{}: ok: {policies}, {rules}\n", file.display()))?;
@@ -93,26 +122,18 @@ fn print_result(file: &Path, read: &Result<Configuration, ConfigErrors>) -> Resu
     Ok(())
 }
 
-fn object(file: &Path, read: &Result<Configuration, ConfigErrors>) -> Result<String> {
+fn object(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<String> {
     let name = file.display().to_string();
+    let checked = read.as_ref().ok();
     let errors = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
-    let errors = errors.map(|error| ErrorObject {
-        line: error.line(),
-        column: error.column(),
-        field: error.field(),
-        message: error.message(),
-        named: error.named().map(|location| Named {
-            file: location.file.display().to_string(),
-            line: location.line,
-            column: location.column,
-        }),
-    });
+    let warnings = checked.into_iter().flat_map(|checked| &checked.warnings);
     let verdict = Verdict {
         file: &name,
         ok: read.is_ok(),
-        policies: read.as_ref().ok().map(|config| config.policies.iter().count()),
-        rules: read.as_ref().ok().map(|config| config.rules.rules.len()),
-        errors: errors.collect(),
+        policies: checked.map(|checked| checked.config.policies.iter().count()),
+        rules: checked.map(|checked| checked.config.rules.rules.len()),
+        errors: errors.map(ErrorObject::from).collect(),
+        warnings: warnings.map(ErrorObject::from).collect(),
         more: read.as_ref().err().map_or(0, ConfigErrors::more),
     };
     Ok(format!("{}\n", serde_json::to_string(&verdict)?))

@@ -9,15 +9,18 @@ mod config;
 mod health;
 mod init;
 mod number;
+mod operate;
 mod output;
 mod ratelimit;
 mod replay;
 mod serve;
+mod subject;
 
 use std::process::ExitCode;
 
 use tollgate_server::ConfigErrors;
 
+use crate::check::Mode;
 use crate::command::Command;
 
 /// The exit code of every failure; 1 is a denial.
@@ -26,7 +29,14 @@ const FAILURE: u8 = 2;
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Serve(arguments) => serve::run(arguments),
-        Command::Check(arguments) => check::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments, Mode::Check),
+        Command::Peek(arguments) => check::run(&arguments.check, Mode::Peek),
+        Command::Inspect(arguments) => operate::inspect(&arguments.operation),
+        Command::Block(arguments) => operate::block(&arguments),
+        Command::Unblock(arguments) => operate::unblock(&arguments.operation),
+        Command::Reset(arguments) => operate::reset(&arguments.operation),
+        Command::Refund(arguments) => operate::refund(&arguments.operation, arguments.cost),
+        Command::Penalize(arguments) => operate::penalize(&arguments.operation, arguments.cost),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Ratelimit(arguments) => ratelimit::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),

@@ -109,7 +109,7 @@ fn scalar(scalar: &Scalar, may_be_null: bool) -> Json {
         }
         Scalar::Bytes { min, max } => (
             &["integer", "string"][..],
-            json!({ "minimum": min, "maximum": max, "pattern": "^[0-9]+\\s*(B|KiB|MiB)?$" }),
+            json!({ "minimum": min, "maximum": max, "pattern": "^[0-9]+\\s*(B|KiB|MiB|GiB)?$" }),
         ),
         Scalar::Count { min, max: u64::MAX } => (&["integer"][..], json!({ "minimum": min })),
         Scalar::Count { min, max } => (&["integer"][..], json!({ "minimum": min, "maximum": max })),

@@ -96,21 +96,22 @@ impl Layers {
         self
     }
 
-    /// Uses the sample policies instead of a file.
+    /// Uses the sample policies instead of a file. Clients on this machine may operate.
     #[must_use]
     pub fn samples(mut self) -> Self {
         self.base = Some(samples::tree());
         self
     }
 
-    /// Uses one policy named `default` instead of a file.
+    /// Uses one policy named `default` instead of a file. Clients on this machine may operate.
     #[must_use]
     pub fn limits(mut self, limits: &str) -> Self {
         let origin = Origin::Flag("LIMITS");
         let texts = limits.split(';').map(str::trim);
         let texts = texts.map(|t| Node::text(t, origin.clone())).collect();
         let limits = Node { origin, body: Body::List(texts), quoted: false };
-        self.base = Some(limits.in_field("limits").in_field("default").in_field("policies"));
+        let policies = limits.in_field("limits").in_field("default").in_field("policies");
+        self.base = Some(samples::with_local_operators(policies));
         self
     }
 
@@ -223,6 +224,11 @@ impl LoadedConfig {
     pub fn print(&self, origins: bool) -> String {
         let name = self.file.as_ref().and_then(|file| file.name.as_deref());
         print::yaml(&self.tree, name, origins)
+    }
+
+    /// The name of the file.
+    pub(super) fn file_name(&self) -> Option<&Arc<str>> {
+        self.file.as_ref()?.name.as_ref()
     }
 
     /// Diagnostics as errors, with the text of the file.

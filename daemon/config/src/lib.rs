@@ -24,6 +24,7 @@ mod secrets;
 mod store;
 mod tree;
 mod validate;
+mod warnings;
 mod xds;
 
 use std::path::PathBuf;
@@ -39,19 +40,21 @@ pub use layers::{Layers, LoadedConfig};
 pub use named_files::FileProblem;
 pub use overrides_file::{OverridesFileError, read_overrides};
 pub use read::envoy::{
-    CompatHeaders, CompatHealth, CompatOptions, Envoy, NearLimit, RuleOnStoreError,
+    CompatHeaders, CompatHealth, CompatOptions, Envoy, NearLimit, RefundsAndLimits,
+    RuleOnStoreError,
 };
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
-pub use read::tokens::{Scope, TokenConfig, TokenSecret};
+pub use read::tokens::{Operators, Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
+pub use schema::{MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, short_token};
 pub use store::{Password, StoreConfig, StoreUrl};
 pub use tollgate_descriptors::Charging;
 pub use tollgate_document::{ConfigError, ConfigErrors, FileLocation};
 pub use xds::{XdsOptions, XdsTls};
 
 use tollgate_descriptors::Domains;
-use tollgate_rules::{Ipv6Prefix, Jwt, Networks, Rules};
+use tollgate_rules::{HostPattern, Ipv6Prefix, Jwt, Networks, Rules};
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug)]
@@ -65,6 +68,8 @@ pub struct Config {
     pub listen: Listen,
     /// The access tokens.
     pub tokens: Vec<TokenConfig>,
+    /// Which clients may operate without a token, if there are no tokens.
+    pub operators: Operators,
     /// The policies by name.
     pub policies: Policies,
     /// Files with more overrides of the policies.
@@ -108,6 +113,8 @@ pub struct Listen {
     pub resp: Address,
     /// Metrics.
     pub metrics: Address,
+    /// Names under which clients reach a listener of HTTP on a loopback address.
+    pub hosts: Vec<HostPattern>,
     /// TLS for all listeners.
     pub tls: Option<TlsConfig>,
 }
@@ -146,6 +153,8 @@ pub struct Bounds {
     pub checks: usize,
     /// The maximum number of open connections.
     pub connections: usize,
+    /// The maximum number of open connections from one address.
+    pub peer_connections: usize,
     /// The timeout for receiving the head of a request, and for receiving its body.
     pub header_timeout: Duration,
     /// The time after which an idle connection is closed.
@@ -153,6 +162,12 @@ pub struct Bounds {
     /// The maximum number of commands in a transaction, and of pipelined commands that are decided
     /// before the daemon replies.
     pub pipeline: usize,
+    /// The size in bytes of a connection's unsent responses from which on its requests wait.
+    pub output: usize,
+    /// The time after which a connection is closed whose client reads no byte of its responses.
+    pub write_timeout: Duration,
+    /// The maximum size in bytes of the buffers of all connections together.
+    pub buffers: usize,
     /// The maximum age of a gRPC connection.
     pub connection_age: Duration,
 }

@@ -96,7 +96,7 @@ impl LoadedConfig {
 }
 
 /// The value at a path such as `tokens[0].token_file`.
-fn find<'a>(tree: &'a Entry, path: &str) -> Option<&'a Entry> {
+pub(super) fn find<'a>(tree: &'a Entry, path: &str) -> Option<&'a Entry> {
     path.split('.').try_fold(tree, |entry, part| match part.split_once('[') {
         None => entry.get(part),
         Some((name, index)) => match &entry.get(name)?.content {
@@ -106,7 +106,7 @@ fn find<'a>(tree: &'a Entry, path: &str) -> Option<&'a Entry> {
     })
 }
 
-fn with_origin_of(error: ConfigError, entry: Option<&Entry>) -> ConfigError {
+pub(super) fn with_origin_of(error: ConfigError, entry: Option<&Entry>) -> ConfigError {
     match entry {
         Some(entry) => error.with_origin(entry.origin.clone()),
         None => error,

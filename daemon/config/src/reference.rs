@@ -26,7 +26,7 @@ to other programs, such as the `TOLLGATE_PORT` that Kubernetes sets.
 
 **Secrets** can be kept in files, which fields ending in `_file` name. These files are reloaded when they change.
 
-**Values.** A duration is a number and a unit (`15ms`, `5s`, `1min`, `24h`). Sizes in bytes may have the unit `KiB` or `MiB`. Limits use the
+**Values.** A duration is a number and a unit (`15ms`, `5s`, `1min`, `24h`). Sizes in bytes may have the unit `KiB`, `MiB` or `GiB`. Limits use the
 usual notation (`10/s burst 20`). Fields marked ↻ need a restart: a reload that would change one of them is rejected.
 ";
 

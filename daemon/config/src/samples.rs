@@ -20,7 +20,16 @@ pub(super) fn tree() -> Node {
     let tree = parse(LIMITS, SAMPLES, &Diagnostics::default());
     let mut tree = tree.expect("the samples are YAML");
     mark(&mut tree);
-    tree
+    with_local_operators(tree)
+}
+
+/// Adds to fields that clients on this machine may operate: without a file the daemon is tried out.
+pub(super) fn with_local_operators(mut fields: Node) -> Node {
+    let operators = Node::text("loopback", Origin::Sample).in_field("operators");
+    if let (Body::Fields(all), Body::Fields(added)) = (&mut fields.body, operators.body) {
+        all.extend(added);
+    }
+    fields
 }
 
 /// Sets the origin of a node and all below it to the samples.

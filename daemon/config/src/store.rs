@@ -27,6 +27,8 @@ pub struct StoreConfig {
     pub snapshot_interval: Duration,
     /// The maximum number of keys in memory.
     pub max_keys: usize,
+    /// The maximum number of bytes of keys, blocks and request ids in memory.
+    pub max_bytes: usize,
     /// The decision for a new key while the table is full.
     pub table_full: TableFull,
     /// The number of connections to each Redis server.
@@ -130,7 +132,10 @@ impl Default for StoreConfig {
 impl StoreConfig {
     /// A builder of a limiter in memory with this configuration.
     pub fn builder(&self) -> MemoryLimiterBuilder {
-        MemoryLimiter::builder().max_keys(self.max_keys).table_full(self.table_full)
+        MemoryLimiter::builder()
+            .max_keys(self.max_keys)
+            .max_bytes(self.max_bytes)
+            .table_full(self.table_full)
     }
 
     /// Opens the store with a namespace. A Redis store connects in the background, in the current
@@ -216,6 +221,7 @@ impl StoreConfig {
             ("data", self.data != usual.data),
             ("snapshot_interval", self.snapshot_interval != usual.snapshot_interval),
             ("max_keys", self.max_keys != usual.max_keys),
+            ("max_bytes", self.max_bytes != usual.max_bytes),
             ("table_full", self.table_full != usual.table_full),
         ];
         let of_redis = [
@@ -287,6 +293,7 @@ impl StoreConfig {
             data: fields.get("data")?,
             snapshot_interval: fields.get("snapshot_interval")?,
             max_keys: fields.get("max_keys")?,
+            max_bytes: fields.get("max_bytes")?,
             table_full: fields.get("table_full")?,
             connections: fields.get("connections")?,
             deadline: fields.get("deadline")?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate::Policies;
 use tollgate_descriptors::Domains;
-use tollgate_rules::{Ipv6Prefix, Jwt, Networks, Rules};
+use tollgate_rules::{HostPattern, Ipv6Prefix, Jwt, Networks, Rules};
 
 use crate::access::Access;
 use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
@@ -29,6 +29,8 @@ pub struct ActiveConfig {
     pub ipv6_prefix: Ipv6Prefix,
     /// The keys and rules that verify the JWTs of clients.
     pub jwt: Option<Jwt>,
+    /// Names under which clients reach a listener of HTTP on a loopback address.
+    pub hosts: Vec<HostPattern>,
     /// The settings of Envoy's rate limit service.
     pub envoy: Envoy,
     /// The descriptor rules, from files or, in their place, from a control plane.
@@ -55,10 +57,13 @@ impl ActiveConfig {
             trusted_proxies: config.trusted_proxies.clone(),
             ipv6_prefix: config.ipv6_prefix,
             jwt: config.jwt.clone(),
+            hosts: config.listen.hosts.clone(),
             envoy: config.envoy.clone(),
             domains: Arc::clone(&config.domains),
             headers: config.headers.clone(),
-            access: Access::new(&config.tokens).map_err(|error| error.to_string())?,
+            access: Access::new(&config.tokens)
+                .map_err(|error| error.to_string())?
+                .with_operators(config.operators),
             privacy: config.privacy,
             namespace: config.namespace.clone(),
         })

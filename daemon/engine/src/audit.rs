@@ -1,9 +1,10 @@
 //! The audit log: one line for each operator's request, whatever its outcome.
 
-use tollgate::{Cost, Decision, Operation};
+use tollgate::{Decision, Operation};
 
 use crate::MAX_QUOTED_LEN;
 use crate::active::ActiveConfig;
+use crate::call::CheckRequest;
 use crate::connection::Remote;
 use crate::error::Error;
 
@@ -62,12 +63,15 @@ impl<'a> AuditRecord<'a> {
     }
 
     /// Notes the arguments of the operation.
-    pub(crate) fn set_arguments(&mut self, operation: Operation, cost: Cost) {
+    pub(crate) fn set_arguments(&mut self, operation: Operation, check: &CheckRequest<'_>) {
+        let cost = check.cost.get();
         self.arguments = Some(match operation {
             Operation::Block { span: Some(span) } => format!("for {span} s"),
             Operation::Block { span: None } => "for ever".to_owned(),
-            Operation::Refund { .. } | Operation::Penalize => format!("cost {}", cost.get()),
-            _ => String::new(),
+            Operation::Refund { .. } | Operation::Penalize => format!("cost {cost}"),
+            Operation::Reset | Operation::Unblock => String::new(),
+            // An operator chose the limits of a check.
+            _ => format!("{} cost {cost}", check.policy),
         });
     }
 

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use sha2::{Digest, Sha256};
 use tollgate::{Answer, Check, Cost, Decision, Inspection, Operation, Policy, StoreError};
 use tollgate_core::MAX_REQUEST_ID_LEN;
 
+use crate::access::Principal;
 use crate::audit::AuditRecord;
 use crate::error::{Error, ErrorValue};
 use crate::operation::Action;
@@ -108,6 +110,25 @@ impl<'a> RequestId<'a> {
             .with_value(ErrorValue::Text(String::from_utf8_lossy(&bytes).into_owned())))
     }
 
+    /// The id in the name space of a client and of policies: another client, or a request under
+    /// other policies, may use the same id without seeing the answer.
+    fn scoped(&self, principal: Principal<'_>, checks: &Checks<'_>) -> RequestId<'static> {
+        let mut digest = Sha256::new();
+        let mut add = |part: &[u8]| {
+            // The length prevents that two sequences of parts have the same bytes.
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        };
+        match principal.token_name() {
+            Some(name) => add(name.as_bytes()),
+            // A token has a name.
+            None => add(b""),
+        }
+        checks.policies().for_each(|policy| add(policy.name().as_bytes()));
+        add(&self.0);
+        RequestId(Cow::Owned(digest.finalize().to_vec()))
+    }
+
     /// Copies the bytes.
     #[must_use]
     pub fn into_owned(self) -> RequestId<'static> {
@@ -142,8 +163,8 @@ pub struct Call<'a, 'r> {
     request_id: Option<RequestId<'a>>,
     /// How its decisions are counted.
     counting: Counting,
-    /// Its audit record, if it is an operator's; ends with the execution.
-    audit: Option<AuditRecord<'r>>,
+    /// Its audit records, each with the index of its check; they end with the execution.
+    audits: Vec<(usize, AuditRecord<'r>)>,
 }
 
 impl<'a, 'r> Call<'a, 'r> {
@@ -156,12 +177,13 @@ impl<'a, 'r> Call<'a, 'r> {
             }
             Action::Execute(_) | Action::Inspect => Counting::Nothing,
         };
-        Call { action, checks, request_id: None, counting, audit: None }
+        Call { action, checks, request_id: None, counting, audits: Vec::new() }
     }
 
-    /// Sets the idempotency key.
+    /// Sets the idempotency key of this client.
     #[must_use]
-    pub fn with_request_id(self, request_id: Option<RequestId<'a>>) -> Self {
+    pub fn with_request_id(self, id: Option<&RequestId<'_>>, principal: Principal<'_>) -> Self {
+        let request_id = id.map(|id| id.scoped(principal, &self.checks));
         Call { request_id, ..self }
     }
 
@@ -179,14 +201,25 @@ impl<'a, 'r> Call<'a, 'r> {
     /// Attaches the audit record of an operator's request, and notes the arguments in it.
     ///
     /// # Panics
-    /// The call is an inspection or has a list of checks.
+    /// The call is an inspection.
     #[must_use]
-    pub fn with_audit(mut self, mut audit: AuditRecord<'r>) -> Self {
-        let (Action::Execute(operation), Checks::One(check)) = (self.action, &self.checks) else {
-            unreachable!("operators' requests execute an operation on one check");
+    pub fn with_audit(self, audit: AuditRecord<'r>) -> Self {
+        self.with_audit_of(0, audit)
+    }
+
+    /// Attaches the audit record of one of the checks, and notes its arguments in it.
+    ///
+    /// # Panics
+    /// The call is an inspection, or there is no such check.
+    #[must_use]
+    pub fn with_audit_of(mut self, index: usize, mut audit: AuditRecord<'r>) -> Self {
+        let (Action::Execute(operation), Some(check)) =
+            (self.action, self.checks.as_slice().get(index))
+        else {
+            unreachable!("operators' requests execute an operation on a check");
         };
-        audit.set_arguments(operation, check.cost);
-        self.audit = Some(audit);
+        audit.set_arguments(operation, check);
+        self.audits.push((index, audit));
         self
     }
 
@@ -198,7 +231,7 @@ impl<'a, 'r> Call<'a, 'r> {
             checks: self.checks.into_owned(),
             request_id: self.request_id.map(RequestId::into_owned),
             counting: self.counting,
-            audit: self.audit,
+            audits: self.audits,
         }
     }
 
@@ -208,9 +241,9 @@ impl<'a, 'r> Call<'a, 'r> {
             Checks::One(check) => Error::from(error).with_policy(&check.policy),
             Checks::Several(_) => error.into(),
         });
-        if let Some(audit) = self.audit.take() {
+        for (index, audit) in self.audits.drain(..) {
             match &result {
-                Ok(outcome) => audit.complete(outcome.decision(0)),
+                Ok(outcome) => audit.complete(outcome.decision(index)),
                 Err(error) => audit.fail_with(error),
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 named_enum! {
     /// The kind of a listener.
@@ -68,6 +69,44 @@ impl fmt::Display for PeerAddress {
     }
 }
 
+/// Whether the client of a connection has authenticated: it has sent a valid token, or shown a
+/// client certificate. The connections that have not are counted.
+#[derive(Debug)]
+pub struct Authentication {
+    is_done: AtomicBool,
+    pending: Arc<AtomicUsize>,
+}
+
+impl Authentication {
+    /// The state of a new connection, which `pending` counts until its client authenticates or
+    /// leaves.
+    #[must_use]
+    pub fn new(pending: Arc<AtomicUsize>) -> Self {
+        pending.fetch_add(1, Ordering::Relaxed);
+        Authentication { is_done: AtomicBool::new(false), pending }
+    }
+
+    /// Whether the client has authenticated.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::Relaxed)
+    }
+
+    /// The client has authenticated.
+    #[inline]
+    pub fn finish(&self) {
+        if !self.is_done() && !self.is_done.swap(true, Ordering::Relaxed) {
+            self.pending.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Authentication {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 /// The other end of a connection, as logs and the audit identify it.
 #[derive(Clone, Debug)]
 pub struct Remote {
@@ -75,13 +114,19 @@ pub struct Remote {
     pub peer: PeerAddress,
     /// The subject of its client certificate, if the listener requires one.
     pub subject: Option<Arc<str>>,
+    /// Whether its listener is on a loopback address.
+    pub has_loopback_listener: bool,
+    /// Whether it has authenticated.
+    pub authentication: Arc<Authentication>,
 }
 
 impl Remote {
-    /// A peer without a client certificate.
+    /// A peer without a client certificate, of a listener on another address than loopback.
     #[must_use]
     pub fn new(peer: PeerAddress) -> Self {
-        Remote { peer, subject: None }
+        // Nothing counts this connection.
+        let authentication = Arc::new(Authentication::new(Arc::default()));
+        Remote { peer, subject: None, has_loopback_listener: false, authentication }
     }
 }
 

@@ -13,8 +13,8 @@ pub enum ErrorKind {
     BadRequest,
     /// There is no token, or an invalid one.
     Unauthenticated,
-    /// No tokens are configured, and an operator's request came from another machine.
-    NotLocal,
+    /// No tokens are configured, and an operator's request came from a client that is none.
+    NotOperator,
     /// The token lacks a scope, or does not permit access to the policy.
     InsufficientToken,
     /// No policy has this name.
@@ -111,7 +111,7 @@ impl Error {
     pub fn is_denial(&self) -> bool {
         matches!(
             self.0.kind,
-            ErrorKind::Unauthenticated | ErrorKind::NotLocal | ErrorKind::InsufficientToken
+            ErrorKind::Unauthenticated | ErrorKind::NotOperator | ErrorKind::InsufficientToken
         )
     }
 }

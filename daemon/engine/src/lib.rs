@@ -56,12 +56,14 @@ mod resolution;
 
 use tollgate_config as config;
 
-pub use access::{Access, AccessError, AccessErrors, Digest, Principal, Token};
+pub use access::{
+    Access, AccessError, AccessErrors, Anonymous, Digest, Principal, Token, WRONG_TOKEN_DELAY,
+};
 pub use active::ActiveConfig;
 pub use audit::AuditRecord;
 pub use batch::Batch;
 pub use call::{Call, CheckRequest, Checks, Counting, Outcome, PolicySelector, RequestId};
-pub use connection::{ListenerKind, PeerAddress, PerListener, Remote};
+pub use connection::{Authentication, ListenerKind, PeerAddress, PerListener, Remote};
 pub use context::RequestContext;
 pub use counters::{
     Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket, LatencyHistogram,

@@ -16,32 +16,32 @@ use pin_project_lite::pin_project;
 use tokio::sync::watch;
 use tollgate_engine::{Engine, ListenerKind, MAX_QUOTED_LEN, Remote};
 use tollgate_http as http;
-use tollgate_transport::{BusyGuard, Lifecycle};
+use tollgate_transport::{BusyGuard, Lifecycle, WatchGuard};
 use tonic::codegen::Service as _;
 use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
 
-use crate::answer::answer;
+use crate::EnvoyState;
+use crate::answer_call;
 use crate::error::EnvoyError;
 use crate::health::{self, Health};
 use crate::reflection::Reflection;
-use crate::{EnvoyContext, EnvoyState};
 
 type Reply = Response<Body>;
 
 pin_project! {
-    /// A response body. Until it ends, its connection is not idle.
+    /// A response body. Until a health watch ends, its connection may be silent.
     #[derive(Debug)]
     pub struct Body {
         #[pin]
         body: tonic::body::Body,
-        busy: Option<BusyGuard>,
+        watch: Option<WatchGuard>,
     }
 }
 
 impl From<tonic::body::Body> for Body {
     fn from(body: tonic::body::Body) -> Self {
-        Body { body, busy: None }
+        Body { body, watch: None }
     }
 }
 
@@ -113,9 +113,10 @@ impl GrpcConnection {
         let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
         match service.map(|(name, _)| name) {
             Some(SERVICE_NAME) => self.limit(request).await.map(Body::from),
-            // A watched status may not change for long, and its connection is not idle.
+            // A watched status may not change for long.
             Some(health::NAME) => {
-                self.health(request).await.map(|body| Body { body, busy: Some(busy) })
+                let watch = path.ends_with("/Watch").then(|| busy.watch());
+                self.health(request).await.map(|body| Body { body, watch })
             }
             // A stream of reflection without further requests is idle.
             name => match name.and_then(Reflection::from_name) {
@@ -171,12 +172,10 @@ impl RateLimitService for Service {
         request: tonic::Request<RateLimitRequest>,
     ) -> Result<tonic::Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
-        self.state.stats.calls.increment();
         let Service { engine, state, remote } = self;
-        let active = engine.active();
-        let context = EnvoyContext::authenticate(state, engine, &active, remote, metadata.as_ref())
-            .map_err(EnvoyError::from)?;
-        Ok(tonic::Response::new(answer(&context, &message).await?))
+        answer_call(engine, state, remote, metadata.as_ref(), &message)
+            .await
+            .map(tonic::Response::new)
     }
 }
 

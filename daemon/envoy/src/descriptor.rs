@@ -7,6 +7,8 @@ use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descri
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use envoy_types::pb::envoy::r#type::v3::RateLimitUnit;
 use tollgate::{Cost, Policy};
+use tollgate_config::{RefundsAndLimits, Scope};
+use tollgate_engine::Error;
 
 use super::EnvoyContext;
 use super::error::EnvoyError;
@@ -19,6 +21,8 @@ use tollgate_http::Problem;
 pub(super) struct Descriptor<'a> {
     pub(super) target: Target<'a>,
     pub(super) hits: Hits,
+    /// Whether the request has a limit in place of the configured one.
+    pub(super) has_limit: bool,
 }
 
 /// The limit of a descriptor.
@@ -126,6 +130,10 @@ pub(super) fn find_all<'a>(
         };
         let target = match lookup {
             Lookup::Rule(rule) => {
+                authorize_changes(context, descriptor, true)?;
+                if rule.key.len() > context.request.active.bounds.key_bytes {
+                    return Err(too_long(context, index, rule.key.len()).into());
+                }
                 if let Some(policy) = rule.rule.policy() {
                     context.request.principal.authorize_policy(policy.name())?;
                 }
@@ -138,10 +146,38 @@ pub(super) fn find_all<'a>(
                 policy.map_or(Target::UnknownDomain, Target::Policy)
             }
         };
-        descriptors.push(Descriptor { target, hits: hits(descriptor, request.hits_addend) });
+        descriptors.push(Descriptor {
+            has_limit: descriptor.limit.is_some(),
+            target,
+            hits: hits(descriptor, request.hits_addend),
+        });
     }
     apply_replacements(&mut descriptors);
     Ok(descriptors)
+}
+
+/// Checks that the client may give hits back, or send a limit, if the descriptor does.
+pub(super) fn authorize_changes(
+    context: &EnvoyContext<'_>,
+    descriptor: &RateLimitDescriptor,
+    is_rule: bool,
+) -> Result<(), Error> {
+    let is_open = match context.request.active.envoy.refunds_and_limits {
+        RefundsAndLimits::All => true,
+        RefundsAndLimits::Rules => is_rule,
+        RefundsAndLimits::Operators => false,
+    };
+    if is_open {
+        return Ok(());
+    }
+    let authorize = |what| context.request.principal.authorize(&[Scope::Operate], what);
+    if descriptor.limit.is_some() {
+        authorize("a limit in a descriptor")?;
+    }
+    match hits(descriptor, 0) {
+        Hits::Refund(_) => authorize("giving hits back"),
+        Hits::Charge(_) => Ok(()),
+    }
 }
 
 pub(super) fn parse_unit(limit: &RateLimitOverride) -> Option<Unit> {

@@ -3,18 +3,23 @@
 use std::borrow::Cow;
 
 use tollgate::{Cost, Decision, Operation, Policy, Reason};
-use tollgate_engine::{Action, Call, CheckRequest, Checks, Counting, Error, ErrorKind, Outcome};
+use tollgate_engine::{
+    Action, AuditRecord, Call, CheckRequest, Checks, Counting, Error, ErrorKind, Outcome,
+};
 
 use super::EnvoyContext;
 use super::deadline::deadline_from;
-use super::descriptor::{Descriptor, Hits};
+use super::descriptor::{Descriptor, Hits, Target};
 use super::error::EnvoyError;
 use tollgate_config::Charging;
 use tollgate_http::Problem;
 
 /// The calls of a request.
-#[derive(Debug, Default)]
-struct Calls<'a>(Vec<Call<'a, 'static>>);
+#[derive(Debug)]
+struct Calls<'a, 'r> {
+    context: &'r EnvoyContext<'r>,
+    calls: Vec<Call<'a, 'r>>,
+}
 
 /// Where the results of a descriptor are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,17 +65,17 @@ pub(super) async fn execute(
     context: &EnvoyContext<'_>,
     descriptors: &[Descriptor<'_>],
 ) -> Result<Vec<DescriptorOutcome>, EnvoyError> {
-    let mut calls = Calls::default();
+    let mut calls = Calls { context, calls: Vec::new() };
     let indices = match context.request.active.envoy.charging {
         Charging::Atomic => calls.add_together(descriptors),
         Charging::Reference => calls.add_each(descriptors),
     };
     calls.check_bound(context.request.active.bounds.checks)?;
-    if calls.0.is_empty() {
+    if calls.calls.is_empty() {
         return Ok(descriptors.iter().map(|_| DescriptorOutcome::Skipped).collect());
     }
     let deadline = deadline_from(context.headers);
-    let results = context.request.execute_each(&mut calls.0, deadline).await;
+    let results = context.request.execute_each(&mut calls.calls, deadline).await;
     let outcomes: Vec<_> = indices.iter().map(|index| index.outcome(&results)).collect();
     check_results(&results, &outcomes)?;
     Ok(outcomes)
@@ -93,16 +98,17 @@ fn check_results(
     }
 }
 
-impl<'a> Calls<'a> {
+impl<'a, 'r> Calls<'a, 'r> {
     /// Charges all descriptors in one call, all or nothing. Refunds are independent.
     fn add_together(&mut self, descriptors: &'a [Descriptor<'a>]) -> Vec<ResultIndex> {
         let mut indices = vec![ResultIndex::default(); descriptors.len()];
-        let mut checks = Vec::new();
+        let (mut checks, mut audits) = (Vec::new(), Vec::new());
         for (descriptor, index) in descriptors.iter().zip(&mut indices) {
             if let (Some(policy), Hits::Charge(cost)) =
                 (descriptor.target.policy(), descriptor.hits)
             {
                 index.call = Some((0, checks.len()));
+                audits.extend(self.limit_audit(descriptor).map(|audit| (checks.len(), audit)));
                 checks.push(check(descriptor, policy, cost));
             }
         }
@@ -115,7 +121,11 @@ impl<'a> Calls<'a> {
             let operation =
                 if is_denied { Operation::Peek } else { Operation::Check { lease: None } };
             let call = Call::new(Action::Execute(operation), Checks::Several(checks));
-            self.0.push(call.with_counting(Counting::Answer));
+            let mut call = call.with_counting(Counting::Answer);
+            for (index, audit) in audits {
+                call = call.with_audit_of(index, audit);
+            }
+            self.calls.push(call);
         }
         for (descriptor, index) in descriptors.iter().zip(&mut indices) {
             self.add_refund(descriptor, index);
@@ -132,7 +142,7 @@ impl<'a> Calls<'a> {
             {
                 if cost > Cost::ONE {
                     let peek = check(descriptor, policy, Cost::ZERO);
-                    index.peek = Some(self.add(Operation::Peek, peek, Counting::Nothing));
+                    index.peek = Some(self.add(Operation::Peek, peek, Counting::Nothing, None));
                 }
                 // envoyproxy/ratelimit also charges a cost that exceeds the limit.
                 index.is_penalty = is_charged_above_capacity(policy, cost);
@@ -140,7 +150,8 @@ impl<'a> Calls<'a> {
                     true => (Operation::Penalize, Counting::Never),
                     false => (Operation::Check { lease: None }, Counting::Answer),
                 };
-                let call = self.add(operation, check(descriptor, policy, cost), counting);
+                let audit = self.limit_audit(descriptor);
+                let call = self.add(operation, check(descriptor, policy, cost), counting, audit);
                 index.call = Some((call, 0));
             }
             self.add_refund(descriptor, index);
@@ -151,21 +162,48 @@ impl<'a> Calls<'a> {
     fn add_refund(&mut self, descriptor: &'a Descriptor<'a>, index: &mut ResultIndex) {
         if let (Some(policy), Hits::Refund(cost)) = (descriptor.target.policy(), descriptor.hits) {
             let operation = Operation::Refund { time: None };
-            let call = self.add(operation, check(descriptor, policy, cost), Counting::Nothing);
+            let check = check(descriptor, policy, cost);
+            let audit = Some(self.audit("refund", descriptor));
+            let call = self.add(operation, check, Counting::Nothing, audit);
             index.call = Some((call, 0));
         }
     }
 
     /// Adds a call with one check. Returns its index.
-    fn add(&mut self, operation: Operation, check: CheckRequest<'a>, counting: Counting) -> usize {
+    fn add(
+        &mut self,
+        operation: Operation,
+        check: CheckRequest<'a>,
+        counting: Counting,
+        audit: Option<AuditRecord<'r>>,
+    ) -> usize {
         let call = Call::new(Action::Execute(operation), Checks::One(check));
-        self.0.push(call.with_counting(counting));
-        self.0.len() - 1
+        let call = match audit {
+            Some(audit) => call.with_audit(audit),
+            None => call,
+        };
+        self.calls.push(call.with_counting(counting));
+        self.calls.len() - 1
+    }
+
+    /// The audit record of a limit that the request sets in place of a policy's. Those in place of
+    /// a rule's are the protocol's ordinary use, possibly of every request, and have none.
+    fn limit_audit(&self, descriptor: &Descriptor<'_>) -> Option<AuditRecord<'r>> {
+        let is_policy = matches!(descriptor.target, Target::Policy(_));
+        (is_policy && descriptor.has_limit).then(|| self.audit("limit", descriptor))
+    }
+
+    fn audit(&self, operation: &'static str, descriptor: &Descriptor<'_>) -> AuditRecord<'r> {
+        let EnvoyContext { request, remote, .. } = self.context;
+        let mut audit = request.engine.audit(operation, Some(request.principal), remote);
+        let policy = descriptor.target.policy().map_or("", Policy::name);
+        audit.set_subject(request.active, policy, descriptor.target.key().as_bytes());
+        audit
     }
 
     /// Rejects a request with more checks in one call than allowed.
     fn check_bound(&self, max: usize) -> Result<(), EnvoyError> {
-        let checks = self.0.first().map_or(0, |call| call.checks.as_slice().len());
+        let checks = self.calls.first().map_or(0, |call| call.checks.as_slice().len());
         if checks <= max {
             return Ok(());
         }

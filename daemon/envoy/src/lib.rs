@@ -23,11 +23,14 @@ pub mod xds;
 
 use std::sync::Arc;
 
+use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use hyper::header::HeaderMap;
 use tollgate_engine::{ActiveConfig, Engine, Error, LogThrottle, Remote, RequestContext, Surface};
-use tollgate_http::{TokenHeader, authenticate, traceparent};
+use tollgate_http::{RequestHead, TokenHeader, authenticate, traceparent};
+use tonic::Status;
 
 pub use self::connection::{Body, GrpcConnection};
+use self::error::EnvoyError;
 pub use self::json::answer as answer_json;
 pub use self::stats::{RuleCounts, Stats};
 use self::xds::Discovery;
@@ -43,27 +46,50 @@ pub struct EnvoyState {
     unknown_domains: LogThrottle,
 }
 
+/// Answers a call of the rate limit service with these headers.
+///
+/// # Errors
+/// No decision was made. By default Envoy then admits its client.
+pub async fn answer_call(
+    engine: &Engine,
+    state: &EnvoyState,
+    remote: &Remote,
+    headers: &HeaderMap,
+    request: &RateLimitRequest,
+) -> Result<RateLimitResponse, Status> {
+    state.stats.calls.increment();
+    let active = engine.active();
+    let head = RequestHead::without_target(headers);
+    let context = EnvoyContext::authenticate(state, engine, &active, remote, head)
+        .await
+        .map_err(EnvoyError::from)?;
+    Ok(answer::answer(&context, request).await?)
+}
+
 /// The context of one request.
 #[derive(Clone, Copy, Debug)]
 struct EnvoyContext<'a> {
     request: RequestContext<'a>,
     state: &'a EnvoyState,
+    remote: &'a Remote,
     headers: &'a HeaderMap,
 }
 
 impl<'a> EnvoyContext<'a> {
     /// Authenticates a request by its headers.
-    fn authenticate(
+    async fn authenticate(
         state: &'a EnvoyState,
         engine: &'a Engine,
         active: &'a ActiveConfig,
-        remote: &Remote,
-        headers: &'a HeaderMap,
+        remote: &'a Remote,
+        head: RequestHead<'a>,
     ) -> Result<Self, Error> {
-        let principal = authenticate(engine, active, remote, headers, TokenHeader::Authorization)?;
+        let header = TokenHeader::Authorization;
+        let principal = authenticate(engine, active, remote, head, header).await?;
+        let headers = head.headers;
         let traceparent = traceparent(headers);
         let surface = Surface::Envoy;
         let request = RequestContext { engine, active, principal, surface, traceparent };
-        Ok(EnvoyContext { request, state, headers })
+        Ok(EnvoyContext { request, state, remote, headers })
     }
 }

@@ -8,7 +8,7 @@ use tollgate::{Cost, Kind, Micros, Policy, Spec};
 use tollgate_engine::PolicySelector;
 
 use super::EnvoyContext;
-use super::descriptor::{Hits, hits, parse_unit, too_long, unknown_unit};
+use super::descriptor::{Hits, authorize_changes, hits, parse_unit, too_long, unknown_unit};
 use super::error::EnvoyError;
 use tollgate_descriptors::{Unit, key};
 use tollgate_http::Problem;
@@ -36,6 +36,7 @@ impl<'a> PolicyTarget<'a> {
         if policies.get(domain).is_err() {
             return Ok(None);
         }
+        authorize_changes(context, descriptor, false)?;
         let key = entries_key(context, entries, index)?;
         let selector = PolicySelector { policy: Some(domain), ..PolicySelector::default() };
         let policy = context.request.resolve(selector, key.as_bytes())?;

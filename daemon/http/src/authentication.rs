@@ -1,12 +1,12 @@
 //! Authentication of HTTP and gRPC requests, by their address and headers.
 
 use hyper::header::{AUTHORIZATION, HeaderMap};
-use tollgate_engine::{Access, ActiveConfig, Engine, Error, ErrorKind, Principal, Remote};
+use tokio::time::sleep;
+use tollgate_engine::{
+    Access, ActiveConfig, Engine, Error, ErrorKind, Principal, Remote, WRONG_TOKEN_DELAY,
+};
 
-/// Headers that proxies and browsers add. A request with one of them was not made by a client on
-/// this machine.
-const FORWARDING_HEADERS: [&str; 5] =
-    ["forwarded", "via", "x-forwarded-for", "x-real-ip", "origin"];
+use super::origin::RequestHead;
 
 /// The header that contains the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,38 +26,63 @@ impl TokenHeader {
     }
 }
 
-/// Authenticates a request.
+/// Whether the client of a request may operate; a missing token is not reported. A wrong one is
+/// answered late, as by [`authenticate`].
+pub async fn is_operator(
+    engine: &Engine,
+    active: &ActiveConfig,
+    remote: &Remote,
+    head: RequestHead<'_>,
+) -> bool {
+    let header = TokenHeader::Authorization;
+    if !active.access.is_open() && !matches!(secret(head.headers, header), Ok(Some(_))) {
+        return false;
+    }
+    let principal = authenticate(engine, active, remote, head, header).await;
+    principal.is_ok_and(Principal::is_operator)
+}
+
+/// Authenticates a request. Waits before it rejects a wrong token; the requests of other clients,
+/// and other streams of the connection, go on.
 ///
 /// # Errors
 /// Tokens are configured, and the request has none, an invalid one, or several.
-pub fn authenticate<'a>(
+pub async fn authenticate<'a>(
     engine: &Engine,
     active: &'a ActiveConfig,
     remote: &Remote,
-    headers: &HeaderMap,
+    head: RequestHead<'_>,
     header: TokenHeader,
 ) -> Result<Principal<'a>, Error> {
-    find_principal(&active.access, remote, headers, header)
-        .inspect_err(|_| engine.report_unauthenticated(remote))
+    let principal = match find_principal(&active.access, remote, head, header) {
+        Ok(principal) => principal,
+        Err(error) => {
+            engine.report_unauthenticated(remote);
+            if matches!(secret(head.headers, header), Ok(Some(_))) {
+                // On the heap, because the future of each request would have room for the timer.
+                Box::pin(sleep(WRONG_TOKEN_DELAY)).await;
+            }
+            return Err(error);
+        }
+    };
+    if matches!(principal, Principal::Token(_)) {
+        remote.authentication.finish();
+    }
+    Ok(principal)
 }
 
 fn find_principal<'a>(
     access: &'a Access,
     remote: &Remote,
-    headers: &HeaderMap,
+    head: RequestHead<'_>,
     header: TokenHeader,
 ) -> Result<Principal<'a>, Error> {
-    if access.is_open() {
-        return Ok(Principal::Anonymous { is_local: is_local(remote, headers) });
+    if let Some(principal) = access.anonymous(remote.peer, || head.is_direct()) {
+        return Ok(principal);
     }
-    secret(headers, header)?
+    secret(head.headers, header)?
         .and_then(|secret| access.authenticate(secret))
-        .ok_or_else(|| unauthenticated(headers, header))
-}
-
-fn is_local(remote: &Remote, headers: &HeaderMap) -> bool {
-    let is_forwarded = FORWARDING_HEADERS.iter().any(|name| headers.contains_key(*name));
-    remote.peer.is_local() && !is_forwarded
+        .ok_or_else(|| unauthenticated(head.headers, header))
 }
 
 /// The secret in a header. Several headers are ambiguous.
@@ -71,8 +96,10 @@ fn secret(headers: &HeaderMap, header: TokenHeader) -> Result<Option<&[u8]>, Err
     Ok(match header {
         TokenHeader::TollgateToken => first,
         TokenHeader::Authorization => first.and_then(|value| {
-            let (scheme, secret) = value.split_at_checked("Bearer ".len())?;
-            scheme.eq_ignore_ascii_case(b"Bearer ").then(|| secret.trim_ascii())
+            let (scheme, secret) = value.split_at_checked("Bearer".len())?;
+            let is_separated = matches!(secret.first(), Some(b' ' | b'\t'));
+            let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer") && is_separated;
+            is_bearer.then(|| secret.trim_ascii())
         }),
     })
 }
@@ -93,13 +120,12 @@ fn unauthenticated(headers: &HeaderMap, header: TokenHeader) -> Error {
 #[cfg(test)]
 mod tests {
     use hyper::header::{HeaderName, HeaderValue};
+    use hyper::{Method, Uri};
 
     use tollgate_engine::PeerAddress;
 
     use super::*;
-    use tollgate_config::{Scope, TokenConfig, TokenSecret};
-
-    const OPERATE: &[Scope] = &[Scope::Operate];
+    use tollgate_config::{Operators, Scope, TokenConfig, TokenSecret};
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -109,34 +135,81 @@ mod tests {
         headers
     }
 
-    #[test]
-    fn without_tokens_only_clients_on_this_machine_may_operate() {
-        let access = Access::default();
-        for (peer, header, operates) in [
-            ("127.0.0.1:1", None, true),
-            ("127.8.9.10:1", None, true),
-            ("[::1]:1", None, true),
-            ("[::ffff:127.0.0.1]:1", None, true),
-            ("10.0.0.1:1", None, false),
-            ("[::ffff:10.0.0.1]:1", None, false),
-            ("0.0.0.0:1", None, false),
-            ("127.0.0.1:1", Some("x-forwarded-for"), false),
-            ("127.0.0.1:1", Some("forwarded"), false),
-            ("127.0.0.1:1", Some("origin"), false),
-            ("unix", None, true),
-            ("unix", Some("x-forwarded-for"), false),
-        ] {
-            let headers =
-                headers(&header.map(|header| (header, "anything")).into_iter().collect::<Vec<_>>());
-            for token_header in [TokenHeader::Authorization, TokenHeader::TollgateToken] {
-                let peer = peer.parse().map_or(PeerAddress::Unix, PeerAddress::Tcp);
-                let remote = Remote::new(peer);
-                let principal = find_principal(&access, &remote, &headers, token_header).unwrap();
-                let is_authorized = principal.authorize(OPERATE, "reset").is_ok();
-                assert_eq!(is_authorized, operates, "{remote} {header:?}");
+    /// Whether a client of a daemon without tokens may operate.
+    fn operates(operators: Operators, peer: &str, pairs: &[(&'static str, &'static str)]) -> bool {
+        let access = Access::default().with_operators(operators);
+        let peer = peer.parse().map_or(PeerAddress::Unix, PeerAddress::Tcp);
+        let (remote, headers) = (Remote::new(peer), headers(pairs));
+        let head = RequestHead::without_target(&headers);
+        let [by_client, by_gateway] =
+            [TokenHeader::Authorization, TokenHeader::TollgateToken].map(|header| {
+                let principal = find_principal(&access, &remote, head, header).unwrap();
                 assert!(principal.authorize(&[Scope::Check], "check").is_ok());
-            }
+                principal.authorize(&[Scope::Operate], "reset").is_ok()
+            });
+        assert_eq!(by_client, by_gateway);
+        by_client
+    }
+
+    #[test]
+    fn without_tokens_only_unix_sockets_and_by_configuration_loopback_may_operate() {
+        for (peer, is_local) in [
+            ("127.0.0.1:1", true),
+            ("127.8.9.10:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("10.0.0.1:1", false),
+            ("[::ffff:10.0.0.1]:1", false),
+            ("0.0.0.0:1", false),
+        ] {
+            assert!(!operates(Operators::Tokens, peer, &[]), "{peer}");
+            assert_eq!(operates(Operators::Loopback, peer, &[]), is_local, "{peer}");
         }
+        for operators in [Operators::Tokens, Operators::Loopback] {
+            assert!(operates(operators, "unix", &[]));
+        }
+    }
+
+    #[test]
+    fn requests_of_proxies_and_browsers_and_for_other_hosts_may_not_operate() {
+        for peer in ["127.0.0.1:1", "unix"] {
+            for name in [
+                "forwarded",
+                "via",
+                "x-forwarded-for",
+                "x-forwarded-proto",
+                "x-original-url",
+                "x-envoy-internal",
+                "x-real-ip",
+                "origin",
+                "referer",
+                "sec-fetch-site",
+            ] {
+                assert!(!operates(Operators::Loopback, peer, &[(name, "any")]), "{name}");
+            }
+            for (host, is_this_machine) in [
+                ("localhost", true),
+                ("LOCALHOST.:80", true),
+                ("app.localhost:8080", true),
+                ("127.0.0.1:8080", true),
+                ("127.1.2.3", true),
+                ("[::1]:8080", true),
+                ("10.0.0.1", false),
+                ("example.com", false),
+                ("localhost.example.com", false),
+                ("mylocalhost", false),
+                ("127.0.0.1.example.com", false),
+                ("a b", false),
+                ("", false),
+            ] {
+                let operates = operates(Operators::Loopback, peer, &[("host", host)]);
+                assert_eq!(operates, is_this_machine, "{host}");
+            }
+            let hosts = [("host", "localhost"), ("host", "example.com")];
+            assert!(!operates(Operators::Loopback, peer, &hosts));
+        }
+        let (headers, target) = (HeaderMap::new(), Uri::from_static("http://example.com/v1/reset"));
+        assert!(!RequestHead::new(&Method::GET, &target, &headers).is_direct());
     }
 
     #[test]
@@ -153,6 +226,8 @@ mod tests {
             (&[][..], false, false),
             (&[("authorization", "Bearer s3cret")], true, false),
             (&[("authorization", "bearer  s3cret ")], true, false),
+            (&[("authorization", "Bearer\ts3cret")], true, false),
+            (&[("authorization", "Bearers3cret")], false, false),
             (&[("authorization", "Basic s3cret")], false, false),
             (&[("authorization", "s3cret")], false, false),
             (&[("authorization", "Bearer")], false, false),
@@ -170,7 +245,8 @@ mod tests {
                 (TokenHeader::Authorization, by_authorization),
                 (TokenHeader::TollgateToken, by_tollgate_token),
             ] {
-                let principal = find_principal(&access, &remote, &headers, token_header);
+                let head = RequestHead::without_target(&headers);
+                let principal = find_principal(&access, &remote, head, token_header);
                 assert_eq!(principal.is_ok(), expected, "{pairs:?} {token_header:?}");
             }
         }

@@ -82,7 +82,7 @@ fn write_limit(json: &mut Writer, limit: &Limit, decision: &LimitDecision, is_sh
 }
 
 /// The state of a key as JSON.
-pub(super) fn inspection(policy: &Policy, key: &Inspection) -> String {
+pub(super) fn inspection(policy: &Policy, key: &Inspection, has_ids: bool) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
     json.put(r#"{"policy":"#, policy.name());
     json.text(r#","block":"#);
@@ -96,11 +96,15 @@ pub(super) fn inspection(policy: &Policy, key: &Inspection) -> String {
         }
     }
     json.list(r#","limits":"#, policy.limits().iter().zip(&key.limits), |json, (limit, state)| {
-        write_limit_state(json, limit, state);
+        write_limit_state(json, limit, state, has_ids);
     });
     json.list(r#","reservations":"#, &key.reservations, |json, reservation| {
-        json.put(r#"{"reservation_id":"#, Plain(reservation.id));
-        json.put(r#","cost":"#, reservation.cost);
+        json.text("{");
+        if has_ids {
+            json.put(r#""reservation_id":"#, Plain(reservation.id));
+            json.text(",");
+        }
+        json.put(r#""cost":"#, reservation.cost);
         json.put(r#","acts_after":"#, reservation.acts_after);
         json.text("}");
     });
@@ -109,15 +113,19 @@ pub(super) fn inspection(policy: &Policy, key: &Inspection) -> String {
     json.finish()
 }
 
-fn write_limit_state(json: &mut Writer, limit: &Limit, state: &LimitInspection) {
+fn write_limit_state(json: &mut Writer, limit: &Limit, state: &LimitInspection, has_ids: bool) {
     json.put(r#"{"limit":"#, Plain(limit));
     json.put(r#","capacity":"#, state.capacity);
     json.put(r#","used":"#, state.used);
     json.put(r#","remaining":"#, state.remaining);
     json.put(r#","reset_after":"#, state.reset_after);
     json.list(r#","leases":"#, &state.leases, |json, lease| {
-        json.put(r#"{"lease_id":"#, Plain(lease.id));
-        json.put(r#","cost":"#, lease.cost);
+        json.text("{");
+        if has_ids {
+            json.put(r#""lease_id":"#, Plain(lease.id));
+            json.text(",");
+        }
+        json.put(r#""cost":"#, lease.cost);
         json.put(r#","ends_after":"#, lease.ends_after);
         json.text("}");
     });

@@ -8,6 +8,7 @@ mod json;
 mod object;
 mod openapi;
 mod operations;
+mod origin;
 mod problem;
 mod reply;
 mod value;
@@ -18,10 +19,11 @@ use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote, ResponseKind};
 
-pub use self::authentication::{TokenHeader, authenticate};
+pub use self::authentication::{TokenHeader, authenticate, is_operator};
 pub use self::body::read;
 use self::forward::GatewayProtocol;
 pub use self::headers::write as write_headers;
+pub use self::origin::RequestHead;
 pub use self::problem::{Problem, ProblemKind};
 pub use self::reply::{Reply, json_with_status, page, problem as problem_reply, text};
 use tollgate_document::did_you_mean;
@@ -62,7 +64,7 @@ pub async fn answer(
     request: Request<Incoming>,
 ) -> Reply {
     let result = match route(request.method(), request.uri().path()) {
-        Ok(Route::OpenApi) => answer_openapi(engine, remote, request.headers()),
+        Ok(Route::OpenApi) => answer_openapi(engine, remote, &request).await,
         Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
         Ok(Route::ForwardAuth(gateway)) => {
             Ok(forward::answer(engine, &state.undecided, remote, gateway, request).await)
@@ -100,16 +102,32 @@ pub fn method_not_allowed(method: &Method, path: &str, allow: &'static str) -> P
     Problem::new(ProblemKind::Method, detail).with_allow(allow)
 }
 
+/// The problem of a path that `tollgate ratelimit` serves only on request.
+#[must_use]
+pub fn hidden_path(path: &str) -> Problem {
+    let shown: String = path.chars().take(MAX_SHOWN_PATH).collect();
+    let remedy = "/json is served; start tollgate ratelimit with --json-api for the JSON API";
+    Problem::new(ProblemKind::UnknownPath, format!("unknown path {shown:?}; {remedy}"))
+}
+
+/// The characters of a path that a message shows.
+const MAX_SHOWN_PATH: usize = 64;
+
 fn unknown_path(path: &str) -> Problem {
     let operations: Vec<_> = OPERATIONS.iter().map(|spec| format!("/v1/{}", spec.name)).collect();
     let known = operations.iter().map(|path| &**path).chain(["/openapi.json"]).chain(OTHER_PATHS);
     let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
-    let shown: String = path.chars().take(64).collect();
+    let shown: String = path.chars().take(MAX_SHOWN_PATH).collect();
     Problem::new(ProblemKind::UnknownPath, format!("unknown path {shown:?}; {hint}"))
 }
 
 /// The OpenAPI document; with tokens, for clients with any valid token.
-fn answer_openapi(engine: &Engine, remote: &Remote, headers: &HeaderMap) -> Result<Reply, Problem> {
-    authenticate(engine, &engine.active(), remote, headers, TokenHeader::Authorization)?;
+async fn answer_openapi<B>(
+    engine: &Engine,
+    remote: &Remote,
+    request: &Request<B>,
+) -> Result<Reply, Problem> {
+    let head = RequestHead::new(request.method(), request.uri(), request.headers());
+    authenticate(engine, &engine.active(), remote, head, TokenHeader::Authorization).await?;
     Ok(reply::json(openapi::document().to_owned(), None))
 }

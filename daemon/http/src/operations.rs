@@ -14,6 +14,7 @@ use tollgate_engine::{
 
 use super::authentication::{TokenHeader, authenticate};
 use super::object::{Object, STATUS};
+use super::origin::RequestHead;
 use super::problem::Problem;
 use super::reply::{self, Reply, Verdict};
 use super::value::{Source, Value};
@@ -44,10 +45,11 @@ pub(super) async fn answer(
     let (head, body) = request.into_parts();
     let active = engine.active();
     let authentication = TokenHeader::Authorization;
-    let principal = authenticate(engine, &active, remote, &head.headers, authentication);
+    let principal = authenticate(engine, &active, remote, (&head).into(), authentication).await;
     let originator = principal.as_ref().ok().copied();
     let mut audit = spec.is_audited().then(|| engine.audit(spec.name, originator, remote));
-    let result = match principal {
+    let origin = RequestHead::from(&head).check_origin(remote, &active);
+    let result = match origin.and(principal.map_err(Problem::from)) {
         Ok(principal) => {
             let traceparent = traceparent(&head.headers);
             let surface = Surface::Http;
@@ -55,7 +57,7 @@ pub(super) async fn answer(
                 RequestContext { engine, active: &active, principal, surface, traceparent };
             execute(&context, spec, &head, body, &mut audit).await
         }
-        Err(error) => Err(error.into()),
+        Err(problem) => Err(problem),
     };
     // A call that was executed has ended its record.
     if let (Some(audit), Err(problem)) = (audit, &result) {
@@ -97,7 +99,7 @@ async fn execute<'a>(
         call = call.with_audit(audit);
     }
     let outcome = context.execute(&mut call).await?;
-    Ok(respond(spec, &call, &outcome, context.active, has_verdict_status))
+    Ok(respond(context, spec, &call, &outcome, has_verdict_status))
 }
 
 /// Notes the subject of an unauthorized request in the audit, as far as it can be parsed.
@@ -149,7 +151,7 @@ fn parse_call<'a>(
         None => Checks::One(parse_check(object, context)?),
         Some(checks) => Checks::Several(parse_checks(object, checks, context)?),
     };
-    Ok(Call::new(action, checks).with_request_id(request_id))
+    Ok(Call::new(action, checks).with_request_id(request_id.as_ref(), context.principal))
 }
 
 fn parse_arguments(object: &mut Object<'_>) -> Result<Arguments, Problem> {
@@ -255,10 +257,10 @@ fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
 }
 
 fn respond(
+    context: &RequestContext<'_>,
     spec: &OperationSpec,
     call: &Call<'_, '_>,
     outcome: &Outcome,
-    active: &ActiveConfig,
     has_verdict_status: bool,
 ) -> Reply {
     let checks = call.checks.as_slice();
@@ -274,7 +276,9 @@ fn respond(
             &*answer.decisions,
         ),
         (Outcome::Inspection(inspection), Checks::One(check)) => {
-            return reply::json(json::inspection(&check.policy, inspection), None);
+            // With an id, any client could release the lease of another.
+            let has_ids = context.principal.is_operator();
+            return reply::json(json::inspection(&check.policy, inspection, has_ids), None);
         }
         _ => unreachable!("one check has one decision, and several have several"),
     };
@@ -282,7 +286,7 @@ fn respond(
     let mut reply = reply::json(body, is_verdict.then_some(verdict));
     if spec.decides() {
         let decisions = call.checks.policies().zip(decisions);
-        headers::write(&active.headers, reply.headers_mut(), decisions);
+        headers::write(&context.active.headers, reply.headers_mut(), decisions);
     }
     reply
 }

@@ -32,8 +32,8 @@ problem_kinds! {
     BadInput: BAD_REQUEST "bad-input" "The request cannot be decided";
     /// A valid token is required.
     Unauthorized: UNAUTHORIZED "unauthorized" "A token is required";
-    /// Only clients on this machine may send the request.
-    Forbidden: FORBIDDEN "forbidden" "Allowed from this machine only";
+    /// The daemon does not accept the request from this client.
+    Forbidden: FORBIDDEN "forbidden" "Not accepted from this client";
     /// The token lacks a scope or the policy.
     TokenLacks: FORBIDDEN "token-lacks" "The token lacks a right";
     /// No policy has this name.
@@ -206,7 +206,7 @@ impl From<Error> for Problem {
         let kind = match error.kind() {
             ErrorKind::BadRequest => ProblemKind::BadInput,
             ErrorKind::Unauthenticated => ProblemKind::Unauthorized,
-            ErrorKind::NotLocal => ProblemKind::Forbidden,
+            ErrorKind::NotOperator => ProblemKind::Forbidden,
             ErrorKind::InsufficientToken => ProblemKind::TokenLacks,
             ErrorKind::UnknownPolicy => ProblemKind::UnknownPolicy,
             ErrorKind::RequestIdReused => ProblemKind::RequestIdReused,

@@ -1,21 +1,22 @@
 //! A connection: reads a batch of commands, executes it, sends all replies at once, and repeats.
 
-use std::io;
+use std::future::{poll_fn, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{io, mem};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep, timeout};
 
-use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
+use tollgate_engine::{Closure, Engine, ListenerKind, Remote, WRONG_TOKEN_DELAY};
 
 use super::RespState;
 use super::context::BatchContext;
 use super::conversation::Conversation;
 use super::reply_buffer::ReplyBuffer;
-use tollgate_transport::{IdleStatus, IdleTracker, Lifecycle, Stream};
+use tollgate_transport::{BufferLease, IdleStatus, IdleTracker, Lifecycle, Stream};
 
 /// The initial size of the input buffer, and its size while idle.
 const MIN_BUFFER: usize = 4 * 1024;
@@ -48,6 +49,8 @@ pub async fn serve(
         input: Vec::with_capacity(MIN_BUFFER),
         is_buffer_full: false,
         out: ReplyBuffer::default(),
+        lease: BufferLease::new(Arc::clone(&state.buffers)),
+        is_within_budget: true,
         timer: Box::pin(sleep(Duration::ZERO)),
     };
     let end = connection.run().await;
@@ -67,6 +70,10 @@ struct Connection<'d> {
     /// Whether the last read filled the buffer.
     is_buffer_full: bool,
     out: ReplyBuffer,
+    /// The part of the daemon's buffers that the connection uses.
+    lease: BufferLease,
+    /// Whether all of its buffers are part of the lease.
+    is_within_budget: bool,
     /// Fires when the timeouts are checked next. It is kept across waits: setting it for each would
     /// cost as much as a decision.
     timer: Pin<Box<Sleep>>,
@@ -81,6 +88,8 @@ enum End {
     Finished,
     /// A timeout expired.
     Overdue,
+    /// The buffers of all connections are full.
+    NoBuffers,
     Failed(io::Error),
 }
 
@@ -98,6 +107,15 @@ impl Connection<'_> {
             }
             loop {
                 let has_more = self.execute_batch().await;
+                if mem::take(&mut self.conversation.session.has_wrong_token)
+                    && let Err(end) = self.delay_reply().await
+                {
+                    return end;
+                }
+                self.is_within_budget = self.lease_buffers(0);
+                if !self.is_within_budget && !self.can_release_buffers() {
+                    return End::NoBuffers;
+                }
                 if let Err(end) = self.write().await {
                     return end;
                 }
@@ -121,10 +139,13 @@ impl Connection<'_> {
         let active = self.engine.active();
         let session = &self.conversation.session;
         let mut batch = BatchContext::new(self.engine, self.state, &active, &self.remote, session);
-        let progress = self.conversation.execute(&self.input, &mut batch, &mut self.out);
-        let busy = (progress.consumed > 0).then(|| self.tracker.begin_request());
+        // While the buffers are full, replies are sent one by one.
+        let max_output = if self.is_within_budget { active.bounds.output } else { 1 };
+        let progress =
+            self.conversation.execute(&self.input, max_output, &mut batch, &mut self.out);
+        let has_work = progress.consumed > 0 || self.out.len() > 0 || !batch.calls.is_empty();
+        let busy = has_work.then(|| self.tracker.begin_request());
         batch.execute_pending(&mut self.out).await;
-        self.conversation.check_replies(&mut self.out);
         drop((batch, busy));
         if progress.consumed == self.input.len() {
             self.input.clear();
@@ -137,13 +158,54 @@ impl Connection<'_> {
         progress.has_more
     }
 
-    /// Waits for more bytes.
-    async fn read(&mut self) -> Result<(), End> {
+    /// Waits before the reply to a wrong token. Meanwhile the connection can be closed, so that it
+    /// keeps no place from others.
+    async fn delay_reply(&mut self) -> Result<(), End> {
+        let mut delay = Box::pin(sleep(WRONG_TOKEN_DELAY));
+        loop {
+            tokio::select! {
+                () = &mut delay => return Ok(()),
+                () = self.tracker.notified() => {
+                    self.check_timeouts(self.lifecycle.is_closing())?;
+                }
+            }
+        }
+    }
+
+    /// Adjusts the lease to the buffers of the connection and `more` bytes. The first bytes of each
+    /// buffer are not part of it, so that clients with short requests are served at any time.
+    fn lease_buffers(&mut self, more: usize) -> bool {
+        let input = (self.input.capacity() + more).saturating_sub(MIN_BUFFER);
+        let output = self.out.capacity().saturating_sub(MIN_BUFFER);
+        let bytes = input + output + self.conversation.session.queued_bytes();
+        self.lease.resize(bytes, self.engine.active().bounds.buffers)
+    }
+
+    /// Whether the buffers are free once the replies are sent: no long command or transaction
+    /// waits.
+    fn can_release_buffers(&self) -> bool {
+        self.input.len() <= MIN_BUFFER && self.conversation.session.transaction.is_none()
+    }
+
+    /// Makes room for more bytes.
+    fn reserve_input(&mut self) -> Result<(), End> {
         let capacity = self.input.capacity();
         let free = capacity - self.input.len();
-        if free < MIN_BUFFER / 4 || (self.is_buffer_full && capacity < MAX_BUFFER) {
-            self.input.reserve(capacity.clamp(MIN_BUFFER, MAX_BUFFER).max(free + 1));
+        let is_needed = free < MIN_BUFFER / 4;
+        if is_needed || (self.is_buffer_full && capacity < MAX_BUFFER) {
+            let more = capacity.clamp(MIN_BUFFER, MAX_BUFFER).max(free + 1);
+            if self.lease_buffers(more) {
+                self.input.reserve(more);
+            } else if is_needed {
+                return Err(End::NoBuffers);
+            }
         }
+        Ok(())
+    }
+
+    /// Waits for more bytes.
+    async fn read(&mut self) -> Result<(), End> {
+        self.reserve_input()?;
         loop {
             tokio::select! {
                 biased;
@@ -171,23 +233,21 @@ impl Connection<'_> {
             let rest = &self.out.bytes()[sent..];
             tokio::select! {
                 biased;
-                written = write_some(&mut self.stream, rest) => match written? {
+                written = write_some(&mut self.stream, &self.tracker, rest) => match written? {
                     0 if rest.is_empty() => break,
                     0 => return Err(End::Closed),
                     written => {
-                        if written < rest.len() {
-                            self.tracker.restart();
-                        }
                         sent += written;
                         continue;
                     }
                 },
+                () = ready(()), if !self.is_within_budget => return Err(End::NoBuffers),
                 () = self.tracker.notified() => {}
                 () = self.timer.as_mut() => {}
             }
             self.check_timeouts(self.lifecycle.is_closing())?;
         }
-        self.out.clear(MAX_BUFFER);
+        self.out.clear(if self.is_within_budget { MAX_BUFFER } else { MIN_BUFFER });
         Ok(())
     }
 
@@ -214,6 +274,7 @@ impl Connection<'_> {
             self.input.shrink_to(MIN_BUFFER);
             self.out.clear(MIN_BUFFER);
             self.conversation.shrink();
+            self.is_within_budget = self.lease_buffers(0);
         }
     }
 
@@ -224,6 +285,12 @@ impl Connection<'_> {
             End::Overdue => {
                 self.count_closure(Closure::Overdue);
                 tracing::debug!(%remote, "connection overdue");
+            }
+            End::NoBuffers => {
+                self.count_closure(Closure::Failed);
+                let (limit, now) = (self.engine.active().bounds.buffers, self.engine.clock().now());
+                self.state.buffers.report_refusal(limit, now);
+                tracing::debug!(%remote, "connection closed: the buffers are full");
             }
             End::Failed(error) => {
                 self.count_closure(Closure::Failed);
@@ -253,6 +320,15 @@ impl Connection<'_> {
 }
 
 /// Sends some bytes; without any, flushes those that TLS has buffered.
-async fn write_some(stream: &mut Stream, bytes: &[u8]) -> io::Result<usize> {
-    if bytes.is_empty() { stream.flush().await.map(|()| 0) } else { stream.write(bytes).await }
+async fn write_some(stream: &mut Stream, tracker: &IdleTracker, bytes: &[u8]) -> io::Result<usize> {
+    poll_fn(|cx| {
+        let stream = Pin::new(&mut *stream);
+        let polled = match bytes {
+            [] => stream.poll_flush(cx).map_ok(|()| 0),
+            _ => stream.poll_write(cx, bytes),
+        };
+        tracker.record_write(polled.is_pending());
+        polled
+    })
+    .await
 }

@@ -1,5 +1,7 @@
 //! The state that commands are executed with: of the connection, of the batch, of one command.
 
+use std::vec;
+
 use tollgate::Key;
 use tollgate_config::Bounds;
 use tollgate_engine::{
@@ -25,8 +27,12 @@ pub(super) struct Session {
     /// The token of the connection.
     pub(super) token: Option<Digest>,
     pub(super) transaction: Option<Transaction>,
+    /// The commands that follow in the transaction being executed.
+    pub(super) executing: vec::IntoIter<QueuedCommand>,
     pub(super) throttle_policies: ThrottlePolicyCache,
     pub(super) command_cache: CommandCache,
+    /// Whether the last command sent a wrong token, whose reply is delayed.
+    pub(super) has_wrong_token: bool,
     /// Whether the connection ends once all replies are sent.
     pub(super) is_closing: bool,
     /// Whether it ends because of an error of the client.
@@ -41,8 +47,10 @@ impl Session {
             library: Default::default(),
             token: None,
             transaction: None,
+            executing: vec::IntoIter::default(),
             throttle_policies: ThrottlePolicyCache::default(),
             command_cache: CommandCache::default(),
+            has_wrong_token: false,
             is_closing: false,
             is_broken: false,
         }
@@ -54,10 +62,20 @@ impl Session {
         remote: &Remote,
         access: &'a Access,
     ) -> Option<Principal<'a>> {
-        if access.is_open() {
-            return Some(Principal::Anonymous { is_local: remote.peer.is_local() });
-        }
-        access.find(self.token.as_ref()?)
+        // Redis clients send nothing that would reveal a proxy.
+        let anonymous = access.anonymous(remote.peer, || true);
+        anonymous.or_else(|| access.find(self.token.as_ref()?))
+    }
+
+    /// The bytes of commands that wait for `EXEC`, or are being executed by it.
+    pub(super) fn queued_bytes(&self) -> usize {
+        // What a command takes besides its arguments.
+        const COMMAND: usize = 128;
+        let executing = self.executing.as_slice();
+        let queued = self.transaction.as_ref();
+        let commands = executing.len() + queued.map_or(0, |queued| queued.commands.len());
+        let bytes: usize = executing.iter().map(|(_, args)| args.as_args().bytes()).sum();
+        bytes + queued.map_or(0, |queued| queued.bytes) + commands * COMMAND
     }
 
     /// Closes the connection once all replies are sent, because of an error of the client.
@@ -74,10 +92,13 @@ impl Session {
 /// The most bytes of a transaction, in multiples of `limits.body`.
 const MAX_TRANSACTION_BODIES: usize = 16;
 
+/// A command of a transaction, and its arguments.
+pub(super) type QueuedCommand = (&'static Command, OwnedArgs);
+
 /// Commands that wait for `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    pub(super) commands: Vec<(&'static Command, OwnedArgs)>,
+    pub(super) commands: Vec<QueuedCommand>,
     bytes: usize,
     /// Whether a command could not be queued, so that none is executed.
     pub(super) has_errors: bool,
@@ -124,6 +145,8 @@ pub(super) struct BatchContext<'a> {
     /// Calls that are executed once the batch is read, and their replies.
     pub(super) calls: Vec<Call<'static, 'a>>,
     pub(super) replies: Vec<PendingReply>,
+    /// The checks of these calls.
+    pending_checks: usize,
     /// The running count of a command with several keys.
     pub(super) count: KeyCount,
 }
@@ -145,6 +168,7 @@ impl<'a> BatchContext<'a> {
             engine_batch: Batch::new(engine, active, Surface::Resp),
             calls: Vec::new(),
             replies: Vec::new(),
+            pending_checks: 0,
             count: KeyCount::default(),
         }
     }
@@ -153,6 +177,12 @@ impl<'a> BatchContext<'a> {
     #[inline]
     pub(super) fn principal(&self) -> Result<Principal<'a>, Failure> {
         self.principal.ok_or_else(Failure::unauthenticated)
+    }
+
+    /// About how many bytes the replies to the pending calls will have.
+    pub(super) fn pending_bytes(&self) -> usize {
+        const DECISION: usize = 512;
+        self.pending_checks.saturating_mul(DECISION)
     }
 
     /// Begins the audit record of an operator's command.
@@ -174,9 +204,6 @@ impl<'a> BatchContext<'a> {
         let mut rest = &*written;
         let mut copied = 0;
         for ((call, reply), result) in calls.iter().zip(pending).zip(results) {
-            if out.is_too_long() {
-                return;
-            }
             let (before, after) = rest.split_at(reply.position - copied);
             out.raw(before);
             (rest, copied) = (after, reply.position);
@@ -231,6 +258,7 @@ impl<'s, 'a> CommandContext<'s, 'a> {
             Some(result) => format.write(&call, result, &mut self.batch.count, self.out),
             None => {
                 let (position, protocol) = (self.out.len(), self.out.protocol);
+                self.batch.pending_checks += call.checks.as_slice().len();
                 self.batch.calls.push(call.into_owned());
                 self.batch.replies.push(PendingReply { format, position, protocol });
                 Ok(())

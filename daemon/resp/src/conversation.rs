@@ -12,6 +12,15 @@ use super::reply_buffer::ReplyBuffer;
 const FLUSH_LEN: usize = 256 * 1024;
 
 impl Session {
+    /// Executes the next command of the transaction that `EXEC` began, if there is one.
+    #[inline]
+    fn execute_queued(&mut self, batch: &mut BatchContext<'_>, out: &mut ReplyBuffer) -> bool {
+        let Some((command, args)) = self.executing.next() else { return false };
+        let args = args.as_args();
+        CommandContext { session: self, batch, out, args, command }.execute();
+        true
+    }
+
     /// Executes a command, or queues it for its transaction.
     fn execute(&mut self, args: Args<'_>, batch: &mut BatchContext<'_>, out: &mut ReplyBuffer) {
         if let Err(failure) = self.try_execute(args, batch, out) {
@@ -138,20 +147,26 @@ impl Conversation {
         Conversation { session: Session::new(id), parser: FrameParser::default() }
     }
 
-    /// Executes the commands in `bytes`, up to the bounds of a batch. `bytes` begins with the first
-    /// command that was not executed.
+    /// Executes the commands in `bytes`, up to the bounds of a batch, and until the replies have
+    /// about `max_output` bytes or a token was wrong. `bytes` begins with the first command that was
+    /// not executed.
     pub(super) fn execute(
         &mut self,
         bytes: &[u8],
+        max_output: usize,
         batch: &mut BatchContext<'_>,
         out: &mut ReplyBuffer,
     ) -> Progress {
         let mut rest = bytes;
-        let body = batch.active.bounds.body;
+        let (body, flush_len) = (batch.active.bounds.body, max_output.min(FLUSH_LEN));
         let mut is_incomplete = false;
         for _ in 0..batch.active.bounds.pipeline {
-            if self.session.is_closing || out.len() >= FLUSH_LEN {
+            let is_full = out.len() >= flush_len || batch.pending_bytes() >= max_output;
+            if self.session.is_closing || self.session.has_wrong_token || is_full {
                 break;
+            }
+            if self.session.execute_queued(batch, out) {
+                continue;
             }
             let bounds = match batch.principal {
                 Some(_) => FrameBounds::new(body),
@@ -177,15 +192,6 @@ impl Conversation {
         }
         let consumed = bytes.len() - rest.len();
         Progress { consumed, has_more: !is_incomplete && !self.session.is_closing }
-    }
-
-    /// Replaces the replies by an error and closes the connection if they are too long.
-    pub(super) fn check_replies(&mut self, out: &mut ReplyBuffer) {
-        if out.is_too_long() {
-            out.clear(FLUSH_LEN);
-            out.error("ERR the replies of a transaction are too long; queue fewer commands");
-            self.session.close_broken();
-        }
     }
 
     /// Frees memory of a large command.

@@ -104,7 +104,12 @@ pub(super) fn write_all<'p>(
 }
 
 /// Writes the state of a key.
-pub(super) fn write_inspection(out: &mut ReplyBuffer, policy: &Policy, inspection: &Inspection) {
+pub(super) fn write_inspection(
+    out: &mut ReplyBuffer,
+    policy: &Policy,
+    inspection: &Inspection,
+    has_ids: bool,
+) {
     out.map(5);
     word(out, "policy", policy.name());
     out.text("block");
@@ -122,19 +127,21 @@ pub(super) fn write_inspection(out: &mut ReplyBuffer, policy: &Policy, inspectio
     out.text("limits");
     let limits = policy.limits().iter().zip(&inspection.limits);
     out.array(limits.clone().count());
-    limits.for_each(|(limit, state)| write_limit_state(out, limit, state));
+    limits.for_each(|(limit, state)| write_limit_state(out, limit, state, has_ids));
     out.text("reservations");
     out.array(inspection.reservations.len());
     for reservation in &inspection.reservations {
-        out.map(3);
-        display(out, "reservation_id", reservation.id);
+        out.map(2 + usize::from(has_ids));
+        if has_ids {
+            display(out, "reservation_id", reservation.id);
+        }
         count(out, "cost", reservation.cost);
         time(out, "acts_after_us", Some(reservation.acts_after));
     }
     count(out, "time_us", inspection.time.as_micros());
 }
 
-fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspection) {
+fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspection, has_ids: bool) {
     out.map(6);
     display(out, "limit", limit);
     count(out, "capacity", state.capacity);
@@ -144,8 +151,10 @@ fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspecti
     out.text("leases");
     out.array(state.leases.len());
     for lease in &state.leases {
-        out.map(3);
-        display(out, "lease_id", lease.id);
+        out.map(2 + usize::from(has_ids));
+        if has_ids {
+            display(out, "lease_id", lease.id);
+        }
         count(out, "cost", lease.cost);
         time(out, "ends_after_us", Some(lease.ends_after));
     }

@@ -45,7 +45,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Unauthenticated => "NOAUTH",
-            ErrorKind::NotLocal | ErrorKind::InsufficientToken => "NOPERM",
+            ErrorKind::NotOperator | ErrorKind::InsufficientToken => "NOPERM",
             // Redis clients understand this code as: nothing was executed, retry later.
             ErrorKind::StoreUnavailable => "TRYAGAIN",
             ErrorKind::BadRequest | ErrorKind::UnknownPolicy | ErrorKind::RequestIdReused => "ERR",

@@ -30,7 +30,7 @@ pub use self::connection::serve;
 pub use self::reference::resp_reference;
 pub use self::replay::RespReplay;
 use self::throttle_policies::ThrottlePolicies;
-use tollgate_transport::ConnectionLimiter;
+use tollgate_transport::{BufferBudget, ConnectionLimiter};
 
 /// The state that all connections share.
 #[derive(Debug)]
@@ -39,16 +39,18 @@ pub struct RespState {
     /// The id of the newest connection.
     last_id: AtomicU64,
     connections: Arc<ConnectionLimiter>,
+    buffers: Arc<BufferBudget>,
 }
 
 impl RespState {
-    /// The state of a listener with these connections.
+    /// The state of a listener with these connections, which share the buffers of the daemon.
     #[must_use]
-    pub fn new(connections: Arc<ConnectionLimiter>) -> Self {
+    pub fn new(connections: Arc<ConnectionLimiter>, buffers: Arc<BufferBudget>) -> Self {
         RespState {
             throttle_policies: ThrottlePolicies::default(),
             last_id: AtomicU64::new(0),
             connections,
+            buffers,
         }
     }
 

@@ -179,11 +179,19 @@ impl<'s> OperationRequest<'s> {
             true => Checks::One(first),
             false => Checks::Several([first].into_iter().chain(more).collect()),
         };
-        let mut call = Call::new(action, checks).with_request_id(request_id);
+        let principal = context.batch.principal()?;
+        let format = match response {
+            // With an id, any client could release the lease of another.
+            ResponseKind::Inspection => {
+                ReplyFormat::Inspection { has_ids: principal.is_operator() }
+            }
+            response => ReplyFormat::Operation(response),
+        };
+        let mut call = Call::new(action, checks).with_request_id(request_id.as_ref(), principal);
         if let Some(audit) = audit {
             call = call.with_audit(audit);
         }
-        context.submit(call, ReplyFormat::Operation(response))
+        context.submit(call, format)
     }
 }
 

@@ -11,6 +11,8 @@ use super::reply_buffer::{Protocol, ReplyBuffer};
 pub(super) enum ReplyFormat {
     /// As the operation defines it.
     Operation(ResponseKind),
+    /// As the state of a key, with or without the ids of leases and reservations.
+    Inspection { has_ids: bool },
     /// As the five integers of `CL.THROTTLE`.
     Throttle,
     /// As the number of keys of the command that had state; written with the last of them.
@@ -53,8 +55,8 @@ impl ReplyFormat {
             (ReplyFormat::Operation(response), Outcome::Decisions(answer)) => {
                 decision::write_all(out, call.checks.policies(), &answer, response);
             }
-            (ReplyFormat::Operation(_), Outcome::Inspection(inspection)) => {
-                decision::write_inspection(out, policy, &inspection);
+            (ReplyFormat::Inspection { has_ids }, Outcome::Inspection(inspection)) => {
+                decision::write_inspection(out, policy, &inspection, has_ids);
             }
             (ReplyFormat::Throttle, Outcome::Decision(decision)) => {
                 decision::write_throttle(out, policy, &decision);

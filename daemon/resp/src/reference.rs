@@ -25,7 +25,7 @@ whole microseconds, and their names end in `_us`; −1 is an absent value, −2 
 
 **Retries.** `ID` is the idempotency key of a request: a repeat within 30 s (`store.request_id_horizon`) returns the remembered decision, and charges nothing.
 
-**Authorisation.** Without tokens, commands that change other clients' keys are accepted from this machine only. With tokens each
+**Authorisation.** Commands with the scope `operate` need a token, a Unix socket or `operators: loopback`. With tokens each
 connection needs one: `AUTH token`, `AUTH name token` or `HELLO 3 AUTH name token`.
 
 **Errors** begin with a code: `ERR`, `NOAUTH`, `WRONGPASS`, `NOPERM`, `NOPROTO`, `EXECABORT`, or `TRYAGAIN` if the store is unavailable

@@ -11,7 +11,7 @@ use super::context::BatchContext;
 use super::conversation::Conversation;
 use super::reply_buffer::ReplyBuffer;
 use tollgate_config::Config;
-use tollgate_transport::ConnectionLimiter;
+use tollgate_transport::{BufferBudget, ConnectionLimiter};
 
 /// A Redis client without a socket, for tests and fuzz targets.
 ///
@@ -41,7 +41,10 @@ impl RespReplay {
     /// # Errors
     /// The configuration's tokens cannot be used.
     pub fn new(config: &Config, limiter: MemoryLimiter) -> Result<Self, String> {
-        let state = RespState::new(Arc::new(ConnectionLimiter::default()));
+        let state = RespState::new(
+            Arc::new(ConnectionLimiter::default()),
+            Arc::new(BufferBudget::default()),
+        );
         let conversation = Conversation::new(state.next_id());
         Ok(RespReplay {
             engine: Engine::new(ActiveConfig::new(config)?, limiter.into()),
@@ -70,9 +73,9 @@ impl RespReplay {
             let mut batch =
                 BatchContext::new(&self.engine, &self.state, &active, &self.remote, session);
             let rest = &self.input[consumed..];
-            let progress = self.conversation.execute(rest, &mut batch, &mut self.out);
+            let max_output = active.bounds.output;
+            let progress = self.conversation.execute(rest, max_output, &mut batch, &mut self.out);
             drop(batch);
-            self.conversation.check_replies(&mut self.out);
             consumed += progress.consumed;
             replies.extend_from_slice(self.out.bytes());
             self.out.clear(usize::MAX);

@@ -30,9 +30,6 @@ impl Protocol {
     }
 }
 
-/// The most bytes of replies that wait to be sent: a transaction has one reply, however long.
-const MAX_LEN: usize = 64 * 1024 * 1024;
-
 /// Replies that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBuffer {
@@ -51,9 +48,9 @@ impl ReplyBuffer {
         self.bytes.len()
     }
 
-    /// Whether the replies exceed the bound.
-    pub(super) fn is_too_long(&self) -> bool {
-        self.bytes.len() > MAX_LEN
+    /// The bytes that are allocated for replies.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Removes all replies, and frees memory above `max_capacity` bytes.

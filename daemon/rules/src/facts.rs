@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::net::IpAddr;
 
-use http::header::{COOKIE, HeaderMap};
+use http::header::{COOKIE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode;
 use tollgate::Timestamp;
 
@@ -29,6 +29,8 @@ pub struct Facts<'a> {
     pub host: Result<&'a str, &'a str>,
     /// The headers.
     pub headers: &'a HeaderMap,
+    /// Whether the gateway may have joined lines of a header by a comma without a space.
+    pub has_joined_headers: bool,
     /// The source of the client's address.
     pub client: Client<'a>,
     /// The prefix of an IPv6 address that goes into a key.
@@ -68,6 +70,9 @@ pub enum KeyError {
     Missing(String),
     /// The request has several different values for this source.
     Ambiguous(String),
+    /// Servers read the path in different ways, and the rules refuse such paths; or it has too many
+    /// readings, or too many checks for all of them.
+    AmbiguousPath,
     /// This placeholder makes the key longer than the maximum number of bytes.
     TooLong(String, usize),
     /// The client's address cannot be determined.
@@ -82,6 +87,9 @@ impl fmt::Display for KeyError {
             KeyError::Missing(source) => write!(f, "the request has no {source}"),
             KeyError::Ambiguous(source) => {
                 write!(f, "the request has several values for {source}; send one")
+            }
+            KeyError::AmbiguousPath => {
+                f.write_str("servers may read the path in different ways; send it normalized")
             }
             KeyError::TooLong(source, most) => {
                 write!(f, "{source} makes a key of more than {most} bytes; send a shorter value")
@@ -103,6 +111,7 @@ impl<'a> Facts<'a> {
             target,
             host: Err("the host is unknown here"),
             headers,
+            has_joined_headers: false,
             client: Client::Unknown,
             ipv6_prefix: Ipv6Prefix::default(),
             jwt: None,
@@ -120,7 +129,7 @@ impl<'a> Facts<'a> {
     pub(super) fn value<'b>(
         &'b self,
         source: &Source,
-        path: &'b Path,
+        path: &'b Path<'_>,
     ) -> Result<Cow<'b, [u8]>, KeyError> {
         let value = match source {
             Source::Ip => Some(self.ip()?.into_bytes().into()),
@@ -131,6 +140,7 @@ impl<'a> Facts<'a> {
                 number.checked_sub(1).and_then(|x| path.segments().nth(x)).map(Cow::Borrowed)
             }
             Source::Header(name) => {
+                self.check_joined(name)?;
                 let lines = self.headers.get_all(name).iter().map(|line| line.as_bytes().into());
                 single(lines, source)?
             }
@@ -143,6 +153,21 @@ impl<'a> Facts<'a> {
         };
         let value: Option<Cow<'_, [u8]>> = value.filter(|value| !value.is_empty());
         value.ok_or_else(|| KeyError::Missing(source.to_string()))
+    }
+
+    /// Fails if a value of a header may be several: the application gets them one by one.
+    pub(super) fn check_joined(&self, name: &HeaderName) -> Result<(), KeyError> {
+        let is_joined = |value: &HeaderValue| {
+            let mut parts = value.as_bytes().split(|byte| *byte == b',');
+            let begins_empty = parts.next().is_some_and(<[u8]>::is_empty);
+            let mut rest = parts.peekable();
+            let has_comma = rest.peek().is_some();
+            has_comma && (begins_empty || rest.any(|part| !part.starts_with(b" ")))
+        };
+        if self.has_joined_headers && self.headers.get_all(name).iter().any(is_joined) {
+            return Err(KeyError::Ambiguous(Source::Header(name.clone()).to_string()));
+        }
+        Ok(())
     }
 
     fn ip(&self) -> Result<String, KeyError> {

@@ -29,6 +29,8 @@ pub struct Jwt {
     pub issuer: Option<Box<str>>,
     /// The required audience, if any.
     pub audience: Option<Box<str>>,
+    /// Whether a token that is verified here must have an expiry.
+    pub require_exp: bool,
     /// The tolerated difference between the issuer's clock and ours.
     pub leeway: Duration,
 }
@@ -49,6 +51,7 @@ impl Jwt {
             keys: None,
             issuer: None,
             audience: None,
+            require_exp: true,
             leeway: Duration::from_secs(60),
         }
     }
@@ -95,7 +98,7 @@ impl Jwt {
             return None;
         }
         let claims = Claims(serde_json::from_slice(&decoded(claims)?).ok()?);
-        let is_valid = claims.is_valid_at(now, self.leeway)?
+        let is_valid = claims.is_valid_at(now, self)?
             && self.issuer.as_deref().is_none_or(|issuer| claims.names("iss", issuer))
             && self.audience.as_deref().is_none_or(|audience| claims.names("aud", audience));
         is_valid.then_some(claims)
@@ -140,10 +143,14 @@ impl Claims {
     }
 
     /// Whether the token is valid at a time; `None` if `exp` or `nbf` is not a time.
-    fn is_valid_at(&self, now: Timestamp, leeway: Duration) -> Option<bool> {
+    fn is_valid_at(&self, now: Timestamp, jwt: &Jwt) -> Option<bool> {
         let now = now.as_micros() / 1_000_000;
-        let leeway = leeway.as_secs();
-        let has_ended = self.time("exp")?.is_some_and(|time| time.saturating_add(leeway) <= now);
+        let leeway = jwt.leeway.as_secs();
+        let has_ended = match self.time("exp")? {
+            Some(time) => time.saturating_add(leeway) <= now,
+            // The gateway decides about a token that it has verified.
+            None => jwt.require_exp && jwt.keys.is_some(),
+        };
         let has_begun = self.time("nbf")?.is_none_or(|time| time <= now.saturating_add(leeway));
         Some(has_begun && !has_ended)
     }

@@ -24,6 +24,7 @@ mod network;
 mod path;
 mod pattern;
 pub mod query;
+mod readings;
 mod source;
 mod template;
 #[cfg(test)]
@@ -39,14 +40,16 @@ pub use jwks::KeySet;
 pub use jwt::Jwt;
 pub use matchers::{HeaderMatcher, HostPattern, MethodName};
 pub use network::{Ipv6Prefix, Networks, Peer};
-pub use path::Path;
+pub use path::{Path, PathCase};
 pub use pattern::PathPattern;
+pub use readings::{Readings, TooManyReadings};
 pub use source::Source;
 pub use template::Template;
 
-/// The maximum number of checks of a rule. A request may match two rules, and has at most 32
-/// checks.
+/// The maximum number of checks of a rule.
 const MAX_CHECKS_PER_RULE: usize = 16;
+/// The maximum number of checks of a request, which may match several rules.
+const MAX_CHECKS: usize = 32;
 
 /// The rules in order; the first that matches a request applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +58,10 @@ pub struct Rules {
     pub rules: Vec<Rule>,
     /// What happens to a request that no rule matches.
     pub on_no_rule: OnNoRule,
+    /// Whether the case of letters in paths matters.
+    pub path_case: PathCase,
+    /// What happens to a request whose path servers may read in different ways.
+    pub ambiguous_paths: AmbiguousPaths,
 }
 
 /// A rule: the requests that it matches, and the checks that it makes.
@@ -82,13 +89,21 @@ pub struct Match {
 
 impl Match {
     /// Whether a request matches, under one reading of its path.
-    fn matches(&self, facts: &Facts<'_>, path: &Path) -> Result<bool, KeyError> {
+    fn matches(&self, facts: &Facts<'_>, path: &Path<'_>) -> Result<bool, KeyError> {
         let fits = (self.paths.is_empty() || self.paths.iter().any(|p| p.matches(path)))
             && (self.methods.is_empty()
-                || self.methods.iter().any(|method| method.matches(facts.method)))
-            && self.headers.iter().all(|header| header.matches(facts.headers));
-        if !fits || self.hosts.is_empty() {
-            return Ok(fits);
+                || self.methods.iter().any(|method| method.matches(facts.method)));
+        if !fits {
+            return Ok(false);
+        }
+        for header in &self.headers {
+            facts.check_joined(header.name())?;
+        }
+        if !self.headers.iter().all(|header| header.matches(facts.headers)) {
+            return Ok(false);
+        }
+        if self.hosts.is_empty() {
+            return Ok(true);
         }
         let host = facts.host()?;
         Ok(self.hosts.iter().any(|h| h.matches(&host)))
@@ -148,12 +163,23 @@ pub enum OnNoRule {
     Deny,
 }
 
+/// What happens to a request whose path servers may read in different ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AmbiguousPaths {
+    /// The checks of all readings apply.
+    #[default]
+    Strictest,
+    /// The request is denied.
+    Deny,
+}
+
 /// The result of evaluating rules for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleOutcome<'a> {
     /// These checks are decided together. Empty if all checks were skipped.
     Checks(Vec<MatchedCheck<'a>>),
-    /// The request is denied: a value for a key is missing, and the check has `on_missing: deny`.
+    /// The request is denied: a value for a key is missing, and the check has `on_missing: deny`;
+    /// or the path is ambiguous.
     Deny(KeyError),
     /// No rule matches, so the default applies.
     NoRule(OnNoRule),
@@ -175,57 +201,50 @@ pub struct MatchedCheck<'a> {
 impl Rules {
     /// Returns the checks for a request. Keys have at most `key_bytes`.
     ///
-    /// A path with an encoded slash is read in both ways that servers read it. If the readings
-    /// match two different rules, the checks of both are made, so that no spelling selects the
-    /// milder rule.
+    /// If servers may read the path in different ways, the checks for all [`Readings`] are made, so
+    /// that no spelling selects the milder rule. Equal checks are made once.
     ///
     /// # Errors
     /// A key cannot be formed. [`KeyError::Missing`] is returned only for checks with `on_missing:
-    /// error`.
+    /// error`, and only for paths that all servers read alike.
     pub fn evaluate(
         &self,
         facts: &Facts<'_>,
         key_bytes: usize,
     ) -> Result<RuleOutcome<'_>, KeyError> {
-        let path = Path::decoded(facts.target);
-        let first = self.rule_for(facts, &path)?;
-        let other_path = Path::with_encoded_slashes(facts.target);
-        let second = match &other_path {
-            Some(other_path) => self.rule_for(facts, other_path)?,
-            None => first,
+        let Ok(readings) = Readings::new(facts.target, self.path_case) else {
+            return Ok(RuleOutcome::Deny(KeyError::AmbiguousPath));
         };
-        let is_unmatched = first.is_none() || second.is_none();
-        if is_unmatched
-            && (self.on_no_rule == OnNoRule::Deny || first.is_none() && second.is_none())
-        {
-            return Ok(RuleOutcome::NoRule(self.on_no_rule));
+        if readings.is_ambiguous() && self.ambiguous_paths == AmbiguousPaths::Deny {
+            return Ok(RuleOutcome::Deny(KeyError::AmbiguousPath));
         }
-        // The same rule charges once, under the fully decoded path.
-        let second = second
-            .zip(other_path.as_ref())
-            .filter(|(second, _)| !first.is_some_and(|first| std::ptr::eq(first, *second)));
-        let found = first.map(|first| (first, &path)).into_iter().chain(second);
         let mut checks: Vec<MatchedCheck<'_>> = Vec::new();
-        for (rule, path) in found {
-            for check in &rule.checks {
-                let matched = match check.resolve(facts, path, key_bytes) {
-                    Ok(matched) => matched,
-                    Err(error @ KeyError::Missing(_)) => match check.on_missing {
-                        OnMissing::Skip => continue,
-                        OnMissing::Deny => return Ok(RuleOutcome::Deny(error)),
-                        OnMissing::Error => return Err(error),
-                    },
-                    Err(other) => return Err(other),
-                };
-                if !checks.contains(&matched) {
-                    checks.push(matched);
-                }
+        let (mut is_matched, mut is_unmatched) = (false, false);
+        let mut missing = None;
+        for path in readings.iter() {
+            let Some(rule) = self.rule_for(facts, path)? else {
+                is_unmatched = true;
+                continue;
+            };
+            is_matched = true;
+            if let Err(outcome) = rule.add_checks(&mut checks, facts, path, key_bytes)? {
+                // All readings must match a rule before a value can be missing.
+                missing = missing.or(Some(outcome));
             }
         }
-        Ok(RuleOutcome::Checks(checks))
+        if is_unmatched && (self.on_no_rule == OnNoRule::Deny || !is_matched) {
+            return Ok(RuleOutcome::NoRule(self.on_no_rule));
+        }
+        match missing {
+            // Without a decision a request may pass, which no spelling may achieve.
+            Some((error, OnMissing::Error)) if !readings.is_ambiguous() => Err(error),
+            Some((error, _)) => Ok(RuleOutcome::Deny(error)),
+            None if checks.len() > MAX_CHECKS => Ok(RuleOutcome::Deny(KeyError::AmbiguousPath)),
+            None => Ok(RuleOutcome::Checks(checks)),
+        }
     }
 
-    fn rule_for(&self, facts: &Facts<'_>, path: &Path) -> Result<Option<&Rule>, KeyError> {
+    fn rule_for(&self, facts: &Facts<'_>, path: &Path<'_>) -> Result<Option<&Rule>, KeyError> {
         for rule in &self.rules {
             if rule.matches.matches(facts, path)? {
                 return Ok(Some(rule));
@@ -294,6 +313,29 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
+impl Rule {
+    /// Adds the checks under one reading of the path. The inner error is the missing value that
+    /// does not skip its check.
+    fn add_checks<'a>(
+        &'a self,
+        checks: &mut Vec<MatchedCheck<'a>>,
+        facts: &Facts<'_>,
+        path: &Path<'_>,
+        key_bytes: usize,
+    ) -> Result<Result<(), (KeyError, OnMissing)>, KeyError> {
+        for check in &self.checks {
+            match check.resolve(facts, path, key_bytes) {
+                Ok(matched) if !checks.contains(&matched) => checks.push(matched),
+                Ok(_) => {}
+                Err(KeyError::Missing(_)) if check.on_missing == OnMissing::Skip => {}
+                Err(error @ KeyError::Missing(_)) => return Ok(Err((error, check.on_missing))),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
 impl RuleCheck {
     /// A check of cost 1 that denies requests without a value for the key.
     #[must_use]
@@ -305,7 +347,7 @@ impl RuleCheck {
     fn resolve(
         &self,
         facts: &Facts<'_>,
-        path: &Path,
+        path: &Path<'_>,
         key_bytes: usize,
     ) -> Result<MatchedCheck<'_>, KeyError> {
         let key = self.key.key(facts, path, key_bytes)?;

@@ -73,8 +73,9 @@ impl HostPattern {
         Ok(HostPattern { name: bare.into(), is_subdomain_pattern })
     }
 
-    /// Whether a host in [`canonical`] form matches.
-    pub(super) fn matches(&self, host: &str) -> bool {
+    /// Whether a host in lower case and without a final dot matches.
+    #[must_use]
+    pub fn matches(&self, host: &str) -> bool {
         if !self.is_subdomain_pattern {
             return host == &*self.name;
         }

@@ -1,5 +1,7 @@
 //! The normalized path of a request, against which rules are matched.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode;
 
 use super::query::split_once;
@@ -11,46 +13,47 @@ use super::query::split_once;
 /// Invalid escapes, such as `%zz`, are left unchanged, as are escapes that decoding produces, such
 /// as the `%61` of `%2561`.
 ///
+/// This is one reading of a path; [`Readings`](crate::Readings) has those of other servers.
+///
 /// ```
 /// use tollgate_rules::Path;
 /// let path = Path::decoded(b"//api/./v1/../users%20a/?page=2");
 /// assert_eq!(path.as_bytes(), b"/api/users a");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path(Vec<u8>);
+pub struct Path<'a> {
+    bytes: Cow<'a, [u8]>,
+    case: PathCase,
+}
 
-impl Path {
+/// Whether paths that differ only in the case of letters are different.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathCase {
+    /// `/Login` is not `/login`.
+    #[default]
+    Sensitive,
+    /// `/Login` is `/login`.
+    Insensitive,
+}
+
+impl<'a> Path<'a> {
     /// The path of a request target, in which an encoded slash is a slash.
     #[must_use]
-    pub fn decoded(target: &[u8]) -> Path {
-        Path::clean(&percent_decode(path_of(target)).collect::<Vec<_>>())
+    pub fn decoded(target: &'a [u8]) -> Self {
+        let path = path_of(target);
+        match as_plain(path) {
+            Some(plain) => Path::from_clean(plain.into()),
+            None => Path::clean(&percent_decode(path).collect::<Vec<_>>()),
+        }
     }
 
-    /// The path of a request target, in which an encoded slash is part of its segment and is
-    /// written `%2F`. Returns `None` if no slash is encoded.
-    ///
-    /// Servers differ in how they read such a path, and clients must not exploit that: the rules
-    /// for both readings apply.
-    #[must_use]
-    pub fn with_encoded_slashes(target: &[u8]) -> Option<Path> {
-        let path = path_of(target);
-        // `%%2F` contains one valid escape, which begins at the second percent sign.
-        let mut rest = path;
-        let mut decoded = Vec::new();
-        let mut found = false;
-        while let Some(at) = rest.windows(3).position(|x| x.eq_ignore_ascii_case(b"%2f")) {
-            let (before, after) = rest.split_at(at);
-            decoded.extend(percent_decode(before));
-            decoded.extend_from_slice(b"%2F");
-            rest = after.split_at(3).1;
-            found = true;
-        }
-        decoded.extend(percent_decode(rest));
-        found.then(|| Path::clean(&decoded))
+    /// A path that is already normalized.
+    pub(super) fn from_clean(bytes: Cow<'a, [u8]>) -> Self {
+        Path { bytes, case: PathCase::Sensitive }
     }
 
     /// Removes dot segments, empty segments and the trailing slash from a decoded path.
-    fn clean(decoded: &[u8]) -> Path {
+    fn clean(decoded: &[u8]) -> Self {
         let mut clean = Vec::with_capacity(decoded.len() + 1);
         for segment in decoded.split(|byte| *byte == b'/') {
             match segment {
@@ -69,26 +72,76 @@ impl Path {
         if clean.is_empty() {
             clean.push(b'/');
         }
-        Path(clean)
+        Path::from_clean(clean.into())
+    }
+
+    /// The same path in lower case, which matches patterns in any case.
+    pub(super) fn fold_case(&mut self) {
+        self.bytes = fold_case(std::mem::take(&mut self.bytes));
+        self.case = PathCase::Insensitive;
+    }
+
+    /// Whether its case is folded.
+    pub(super) fn case(&self) -> PathCase {
+        self.case
     }
 
     /// The whole path, with its leading slash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// The segments between the slashes; none is empty.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.0.split(|x| *x == b'/').filter(|part| !part.is_empty())
+        self.bytes.split(|x| *x == b'/').filter(|part| !part.is_empty())
     }
 }
 
-/// The path of a target, without the query and without a fragment, which nginx also removes. A
-/// client may also send an absolute form, `http://host/path`.
-fn path_of(target: &[u8]) -> &[u8] {
-    let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
-    let path = target.split_at(end).0;
+/// Lower case: of all letters in valid UTF-8, otherwise of ASCII letters.
+pub(super) fn fold_case(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    match str::from_utf8(&bytes) {
+        Ok(text) if text.chars().all(|x| x.to_lowercase().eq([x])) => bytes,
+        Ok(text) => text.to_lowercase().into_bytes().into(),
+        Err(_) => bytes.to_ascii_lowercase().into(),
+    }
+}
+
+/// The path itself, without a trailing slash, if every server reads it alike.
+pub(super) fn as_plain(path: &[u8]) -> Option<&[u8]> {
+    let mut before = None;
+    for (at, byte) in path.iter().enumerate() {
+        let is_special = match byte {
+            b'%' | b'\\' | b';' | b'#' => true,
+            b'/' => matches!(before, Some(b'/' | b'.' | b' ')),
+            b'.' => {
+                let next = path.get(at + 1);
+                before == Some(b'/') && matches!(next, None | Some(b'.' | b'/'))
+            }
+            _ => false,
+        };
+        if is_special {
+            return None;
+        }
+        before = Some(*byte);
+    }
+    if !path.starts_with(b"/") || matches!(before, Some(b'.' | b' ')) {
+        return None;
+    }
+    // The root keeps its slash.
+    Some(path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path))
+}
+
+/// The path of a target, without the query and without a fragment, which nginx also removes.
+pub(super) fn path_of(target: &[u8]) -> &[u8] {
+    let path = path_with_fragment(target);
+    split_once(path, b'#').map_or(path, |(path, _)| path)
+}
+
+/// The path of a target as servers read it that know no fragments. A client may also send an
+/// absolute form, `http://host/path`.
+pub(super) fn path_with_fragment(target: &[u8]) -> &[u8] {
+    let path = split_once(target, b'?').map_or(target, |(path, _)| path);
     let Some(at) = path.windows(3).position(|bytes| bytes == b"://") else { return path };
     let (scheme, rest) = path.split_at(at);
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -96,8 +149,8 @@ fn path_of(target: &[u8]) -> &[u8] {
         return path;
     }
     let authority = rest.split_at(3).1;
-    let end = authority.iter().position(|byte| *byte == b'/').unwrap_or(authority.len());
-    authority.split_at(end).1
+    let end = authority.iter().position(|byte| matches!(byte, b'/' | b'#'));
+    authority.split_at(end.unwrap_or(authority.len())).1
 }
 
 /// The query of a target.
@@ -167,24 +220,6 @@ mod tests {
     }
 
     #[test]
-    fn encoded_slashes_can_be_kept_in_their_segment() {
-        for (target, expected) in [
-            ("/a/b", None),
-            ("/a?x=%2F", None),
-            ("/a%252Fb", None),
-            ("/a%2fb", Some("/a%2Fb")),
-            ("/%61%2Fb%20c/d%2F", Some("/a%2Fb c/d%2F")),
-            ("/public/..%2Flogin", Some("/public/..%2Flogin")),
-            ("/a/%2F", Some("/a/%2F")),
-            ("/%%2F", Some("/%%2F")),
-        ] {
-            let path = Path::with_encoded_slashes(target.as_bytes());
-            let path = path.as_ref().map(|path| String::from_utf8_lossy(path.as_bytes()));
-            assert_eq!(path.as_deref(), expected, "{target}");
-        }
-    }
-
-    #[test]
     fn query_follows_the_first_question_mark() {
         for (target, expected) in
             [("/a", ""), ("/a?", ""), ("/a?b=c?d#e", "b=c?d"), ("/a#?b", ""), ("?b", "b")]
@@ -205,17 +240,24 @@ mod tests {
     proptest! {
         #[test]
         fn normalization_is_idempotent(target in paths()) {
-            let both = [Some(Path::decoded(&target)), Path::with_encoded_slashes(&target)];
-            for path in both.into_iter().flatten() {
-                let bytes = path.as_bytes();
-                prop_assert!(bytes.len() <= target.len() + 1);
-                prop_assert!(bytes.starts_with(b"/"));
-                prop_assert_eq!(&Path::clean(bytes), &path);
-                let dots = path.segments().any(|part| part == b"." || part == b"..");
-                prop_assert!(!dots, "{:?}", path);
-                let parts = path.segments().flat_map(|part| [b"/", part].concat());
-                let joined: Vec<u8> = parts.collect();
-                prop_assert!(bytes == b"/" || bytes == joined);
+            let path = Path::decoded(&target);
+            let bytes = path.as_bytes();
+            prop_assert!(bytes.len() <= target.len() + 1);
+            prop_assert!(bytes.starts_with(b"/"));
+            prop_assert_eq!(&Path::clean(bytes), &path);
+            let dots = path.segments().any(|part| part == b"." || part == b"..");
+            prop_assert!(!dots, "{:?}", path);
+            let parts = path.segments().flat_map(|part| [b"/", part].concat());
+            let joined: Vec<u8> = parts.collect();
+            prop_assert!(bytes == b"/" || bytes == joined);
+        }
+
+        #[test]
+        fn plain_paths_are_their_own_normal_form(target in paths()) {
+            if let Some(plain) = as_plain(path_of(&target)) {
+                let decoded: Vec<u8> = percent_decode(path_of(&target)).collect();
+                let clean = Path::clean(&decoded);
+                prop_assert_eq!(plain, clean.as_bytes());
             }
         }
 

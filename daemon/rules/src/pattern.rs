@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::path::Path;
+use super::path::{Path, PathCase, fold_case};
 
 /// A path pattern: `*` matches one segment, `**` any number of segments, and `*` within a segment
-/// any text. All other text matches itself, case-sensitively. A trailing slash is ignored.
+/// any text. All other text matches itself. A trailing slash is ignored.
 ///
 /// ```
 /// use tollgate_rules::{Path, PathPattern};
@@ -14,7 +14,11 @@ use super::path::Path;
 /// assert!(!pattern.matches(&Path::decoded(b"/apis")));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathPattern(Vec<Segment>);
+pub struct PathPattern {
+    segments: Vec<Segment>,
+    /// The same in lower case, for [`PathCase::Insensitive`].
+    folded: Vec<Segment>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
@@ -47,15 +51,20 @@ impl PathPattern {
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         if rest.is_empty() {
-            return Ok(PathPattern(Vec::new()));
+            return Ok(PathPattern { segments: Vec::new(), folded: Vec::new() });
         }
-        rest.split('/').map(Segment::parse).collect::<Result<_, _>>().map(PathPattern)
+        let segments: Vec<_> = rest.split('/').map(Segment::parse).collect::<Result<_, _>>()?;
+        let folded = segments.iter().map(Segment::fold_case).collect();
+        Ok(PathPattern { segments, folded })
     }
 
     /// Whether a path matches, in time linear in the length of the path.
     #[must_use]
-    pub fn matches(&self, path: &Path) -> bool {
-        let pattern = &self.0;
+    pub fn matches(&self, path: &Path<'_>) -> bool {
+        let pattern = match path.case() {
+            PathCase::Sensitive => &self.segments,
+            PathCase::Insensitive => &self.folded,
+        };
         let mut segments = path.segments();
         // The position in the pattern, and where to resume after a mismatch: after the last `**`,
         // which takes one more segment. Earlier `**` never need to be revisited.
@@ -105,6 +114,16 @@ impl Segment {
         }
     }
 
+    fn fold_case(&self) -> Self {
+        let fold = |text: &[u8]| fold_case(text.into()).into();
+        match self {
+            Segment::Many => Segment::Many,
+            Segment::One => Segment::One,
+            Segment::Text(text) => Segment::Text(fold(text)),
+            Segment::Stars(parts) => Segment::Stars(parts.iter().map(|part| fold(part)).collect()),
+        }
+    }
+
     fn matches(&self, segment: &[u8]) -> bool {
         match self {
             Segment::Many | Segment::One => true,
@@ -141,10 +160,10 @@ fn escape_in(text: &str) -> Option<&str> {
 
 impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
+        if self.segments.is_empty() {
             return f.write_str("/");
         }
-        for segment in &self.0 {
+        for segment in &self.segments {
             match segment {
                 Segment::Many => f.write_str("/**")?,
                 Segment::One => f.write_str("/*")?,
@@ -239,7 +258,7 @@ mod tests {
             prop_assert_eq!(pattern.to_string(), text);
             let path = Path::decoded(path.as_bytes());
             let segments: Vec<_> = path.segments().collect();
-            prop_assert_eq!(pattern.matches(&path), matches_recursively(&pattern.0, &segments));
+            prop_assert_eq!(pattern.matches(&path), matches_recursively(&pattern.segments, &segments));
         }
     }
 

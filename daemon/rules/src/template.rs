@@ -119,7 +119,7 @@ impl Template {
     pub fn key(
         &self,
         facts: &Facts<'_>,
-        path: &Path,
+        path: &Path<'_>,
         max_bytes: usize,
     ) -> Result<Vec<u8>, KeyError> {
         let mut key = Vec::new();
@@ -141,7 +141,7 @@ impl Template {
         key: &mut Vec<u8>,
         sources: &[Source],
         facts: &Facts<'_>,
-        path: &Path,
+        path: &Path<'_>,
     ) -> Result<(), KeyError> {
         for source in sources {
             let value = match facts.value(source, path) {

@@ -63,6 +63,8 @@ impl Accepting {
         while self.connections.try_join_next().is_some() {}
         if self.waiting.is_none() {
             match self.socket.accept().await {
+                // The connection is closed.
+                Ok((_, peer)) if !self.serving.admits(peer) => return,
                 Ok(accepted) => self.waiting = Some(accepted),
                 // The client closed the connection while it waited.
                 Err(error) if is_client_error(&error) => return,
@@ -93,7 +95,7 @@ impl Accepting {
         let Some((accepted, peer)) = self.waiting.take() else { return };
         let (serving, tls) = (Arc::clone(&self.serving), self.tls.clone());
         let tracker = Arc::new(serving.new_tracker());
-        let permit = serving.connections().add(Arc::clone(&tracker));
+        let permit = serving.connections().add(Arc::clone(&tracker), peer);
         self.connections.spawn(serve(accepted, peer, tls, serving, tracker, permit));
     }
 }
@@ -108,10 +110,16 @@ async fn serve(
     permit: ConnectionPermit,
 ) {
     let connection = match tls {
-        None => Some(accept_plain(accepted, peer)),
+        None => Some((plain(accepted), Remote::new(peer))),
         Some(tls) => handshake(accepted, peer, &tls, &serving, &tracker).await,
     };
     if let Some((stream, remote)) = connection {
+        let authentication = Arc::clone(tracker.authentication());
+        let has_loopback_listener = serving.is_on_loopback();
+        let remote = Remote { authentication, has_loopback_listener, ..remote };
+        if remote.subject.is_some() {
+            remote.authentication.finish();
+        }
         serving.serve(stream, remote, tracker).await;
     }
     drop(permit);
@@ -143,12 +151,11 @@ async fn handshake(
     None
 }
 
-fn accept_plain(accepted: Accepted, peer: PeerAddress) -> (Stream, Remote) {
-    let stream = match accepted {
+fn plain(accepted: Accepted) -> Stream {
+    match accepted {
         Accepted::Tcp(tcp) => Stream::Tcp(tcp),
         Accepted::Unix(unix) => Stream::Unix(unix),
-    };
-    (stream, Remote::new(peer))
+    }
 }
 
 async fn accept_tls(
@@ -166,7 +173,7 @@ async fn accept_tls(
             (Stream::TlsUnix(Box::new(stream)), subject)
         }
     };
-    Ok((stream, Remote { peer, subject }))
+    Ok((stream, Remote { subject, ..Remote::new(peer) }))
 }
 
 fn is_client_error(error: &io::Error) -> bool {

@@ -16,6 +16,7 @@
 //! ```
 
 mod accept;
+mod counted_body;
 mod metrics;
 mod named_files;
 mod probes;
@@ -33,10 +34,10 @@ pub use reload::Reload;
 pub use serve::{Stop, run};
 pub use snapshot_task::SnapshotTask;
 pub use tollgate_config::{
-    Address, CompatHeaders, CompatHealth, Config, ConfigErrors, FileLocation, HeaderStyle, Layers,
-    Listen, LoadedConfig, Log, LogFormat, LogLevel, NearLimit, Privacy, RuleOnStoreError, Scope,
-    StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsOptions, XdsTls, config_schema,
-    has_no_domain_files, read_overrides,
+    Address, CompatHeaders, CompatHealth, Config, ConfigError, ConfigErrors, FileLocation,
+    HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat, LogLevel, NearLimit, Operators,
+    Privacy, RuleOnStoreError, Scope, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsOptions,
+    XdsTls, config_schema, has_no_domain_files, read_overrides,
 };
 pub use tollgate_descriptors::Charging;
 pub use tollgate_engine::DECISIONS;

@@ -31,6 +31,7 @@ fn token_problems(loaded: &LoadedConfig) -> Vec<FileProblem> {
     for error in errors.0 {
         let (field, file) = match tokens.get(error.index).map(|token| &token.secret) {
             Some(TokenSecret::File(file)) => ("token_file", Some(file.clone())),
+            Some(TokenSecret::Sha256(_)) => ("token_sha256", None),
             _ => ("token", None),
         };
         let field = format!("tokens[{}].{field}", error.index);

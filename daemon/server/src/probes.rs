@@ -9,12 +9,17 @@ use tokio::time::timeout;
 use crate::services::Services;
 use crate::store_watch::describe_outage;
 use tollgate::NodeStats;
+use tollgate_engine::Remote;
 use tollgate_envoy::xds::NoLimits;
-use tollgate_http::{Reply, method_not_allowed, problem_reply, text};
+use tollgate_http::{Reply, RequestHead, is_operator, method_not_allowed, problem_reply, text};
 use tollgate_rules::query;
 
 /// Answers `/livez` and `/readyz`.
-pub(crate) async fn answer<B>(services: &Services, request: &Request<B>) -> Option<Reply> {
+pub(crate) async fn answer<B>(
+    services: &Services,
+    remote: &Remote,
+    request: &Request<B>,
+) -> Option<Reply> {
     let path = request.uri().path();
     if !matches!(path, "/livez" | "/readyz") {
         return None;
@@ -24,7 +29,7 @@ pub(crate) async fn answer<B>(services: &Services, request: &Request<B>) -> Opti
     }
     Some(match path {
         "/livez" => text(StatusCode::OK, "ok\n"),
-        _ => ready(services, request.uri().query()).await,
+        _ => ready(services, remote, request).await,
     })
 }
 
@@ -48,8 +53,9 @@ fn reject_method<B>(request: &Request<B>) -> Option<Reply> {
 }
 
 /// Ready from when the limits are known until the daemon drains. `?verbose` adds a line for each
-/// component. The store does not affect readiness: policies decide without it.
-async fn ready(services: &Services, query: Option<&str>) -> Reply {
+/// component. The store does not affect readiness: policies decide without it. Reasons, which may
+/// contain addresses and paths, are for operators.
+async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) -> Reply {
     let is_draining = services.lifecycle.is_draining();
     let discovery = &services.envoy.discovery;
     let (status, word) = match (is_draining, discovery.check_limits()) {
@@ -57,11 +63,18 @@ async fn ready(services: &Services, query: Option<&str>) -> Reply {
         (false, Err(NoLimits)) => (StatusCode::SERVICE_UNAVAILABLE, "waiting for limits\n"),
         (false, Ok(())) => (StatusCode::OK, "ok\n"),
     };
-    let query = query.unwrap_or("").as_bytes();
+    let query = request.uri().query().unwrap_or("").as_bytes();
     if !query::pairs(query).any(|(name, _)| &*name == b"verbose") {
         return text(status, word);
     }
+    let head = RequestHead::new(request.method(), request.uri(), request.headers());
+    let engine = &services.engine;
+    let is_operator = is_operator(engine, &engine.active(), remote, head).await;
     let mut lines = String::new();
+    let reason = |error: Option<String>| match error {
+        Some(_) if !is_operator => Some("failed; operators see the reason".to_owned()),
+        error => error,
+    };
     let mut line = |name: &str, error: Option<&str>| {
         // Writing to a `String` cannot fail.
         let _ = match error {
@@ -70,10 +83,11 @@ async fn ready(services: &Services, query: Option<&str>) -> Reply {
         };
     };
     line("requests", is_draining.then_some("draining"));
-    line("store", store_error(services).await.as_deref());
-    line("configuration", services.reload_error.borrow().as_deref());
+    line("store", reason(store_error(services).await).as_deref());
+    let reload_error = services.reload_error.borrow().as_deref().map(str::to_owned);
+    line("configuration", reason(reload_error).as_deref());
     if let Some(error) = discovery.error() {
-        line("discovery", error.as_deref());
+        line("discovery", reason(error.as_deref().map(str::to_owned)).as_deref());
     }
     lines.push_str(word);
     text(status, lines)

@@ -7,7 +7,7 @@ use tollgate_engine::{ListenerKind, Remote};
 
 use crate::services::Services;
 use crate::{metrics, probes};
-use tollgate_http::{Reply, method_not_allowed, problem_reply};
+use tollgate_http::{Problem, Reply, RequestHead, hidden_path, method_not_allowed, problem_reply};
 
 /// Answers a request on a listener of HTTP; while the daemon stops, as the last one of its
 /// connection.
@@ -20,11 +20,14 @@ pub(crate) async fn answer(
     let version = request.version();
     let mut reply = match kind {
         ListenerKind::Http => answer_http(services, remote, request).await,
-        ListenerKind::Metrics => match probes::answer(services, &request).await {
+        ListenerKind::Metrics => match probes::answer(services, remote, &request).await {
             Some(reply) => reply,
             None => metrics::answer(services, &request),
         },
-        ListenerKind::Debug => metrics::answer_debug(services, &request),
+        ListenerKind::Debug => match check_origin(services, remote, &request) {
+            Ok(()) => metrics::answer_debug(services, &request),
+            Err(problem) => problem_reply(&problem),
+        },
         ListenerKind::Grpc | ListenerKind::Resp => {
             unreachable!("{} has a protocol of its own", kind.as_str())
         }
@@ -35,9 +38,18 @@ pub(crate) async fn answer(
     reply
 }
 
+fn check_origin<B>(
+    services: &Services,
+    remote: &Remote,
+    request: &Request<B>,
+) -> Result<(), Problem> {
+    let head = RequestHead::new(request.method(), request.uri(), request.headers());
+    head.check_origin(remote, &services.engine.active())
+}
+
 async fn answer_http(services: &Services, remote: &Remote, request: Request<Incoming>) -> Reply {
     // Probes are not counted as requests.
-    if let Some(reply) = probes::answer(services, &request).await {
+    if let Some(reply) = probes::answer(services, remote, &request).await {
         return reply;
     }
     let engine = &services.engine;
@@ -47,6 +59,7 @@ async fn answer_http(services: &Services, remote: &Remote, request: Request<Inco
             tollgate_envoy::answer_json(engine, &services.envoy, remote, request).await
         }
         "/json" => problem_reply(&method_not_allowed(request.method(), "/json", "POST")),
+        path if engine.active().envoy.compat.hides_api => problem_reply(&hidden_path(path)),
         _ => tollgate_http::answer(engine, &services.http, remote, request).await,
     };
     engine.counters.listener(ListenerKind::Http).count_response(reply.status().as_u16());

@@ -79,8 +79,9 @@ pub async fn run(
     ];
     for (listener, kind) in listeners {
         let Some(listener) = listener else { continue };
-        tracing::debug!(address = %listener.address()?, "listening");
-        let serving = Serving::new(Arc::clone(&services), kind);
+        let address = listener.address()?;
+        tracing::debug!(%address, "listening");
+        let serving = Serving::new(Arc::clone(&services), kind, &address);
         accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
     }
     let drained = async {

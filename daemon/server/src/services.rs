@@ -9,7 +9,7 @@ use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStat
 use tollgate_envoy::EnvoyState;
 use tollgate_http::HttpState;
 use tollgate_resp::RespState;
-use tollgate_transport::{ConnectionLimiter, Lifecycle};
+use tollgate_transport::{BufferBudget, ConnectionLimiter, Lifecycle};
 
 /// The state that all connections share.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Services {
     /// The connections of each listener. Each is limited on its own, so that a listener responds
     /// while another one is full.
     pub(crate) connections: PerListener<Arc<ConnectionLimiter>>,
+    /// The buffers of all connections together.
+    pub(crate) buffers: Arc<BufferBudget>,
     /// Why the last reload was rejected, if it was.
     pub(crate) reload_error: watch::Sender<Option<Arc<str>>>,
     pub(crate) http: HttpState,
@@ -29,11 +31,14 @@ pub(crate) struct Services {
 impl Services {
     pub(crate) fn new(active: ActiveConfig, limiter: Limiter) -> Self {
         let connections: PerListener<Arc<ConnectionLimiter>> = PerListener::default();
-        let resp = RespState::new(Arc::clone(connections.get(ListenerKind::Resp)));
+        let buffers: Arc<BufferBudget> = Arc::default();
+        let resp_connections = Arc::clone(connections.get(ListenerKind::Resp));
+        let resp = RespState::new(resp_connections, Arc::clone(&buffers));
         let services = Services {
             engine: Arc::new(Engine::new(active, limiter)),
             lifecycle: Arc::default(),
             connections,
+            buffers,
             reload_error: watch::Sender::default(),
             http: HttpState::default(),
             envoy: Arc::default(),

@@ -10,12 +10,16 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::time::sleep;
-use tollgate_engine::{Closure, Engine, ListenerKind, Remote};
+use tollgate_engine::{Closure, Engine, ListenerKind, PeerAddress, Remote};
 
+use crate::counted_body::CountedBody;
 use crate::router;
 use crate::services::Services;
 use tollgate_envoy::GrpcConnection;
-use tollgate_transport::{ConnectionLimiter, IdleStatus, IdleTracker, Stream, TrackedStream};
+use tollgate_transport::{
+    ConnectionLimiter, ConnectionLimits, IdleStatus, IdleTracker, ListenAddress, Stream,
+    TrackedStream,
+};
 
 /// The longest head of a request in bytes. Under HTTP/2 a head of more than five CONTINUATION
 /// frames, which is a quarter more, closes the connection.
@@ -41,12 +45,27 @@ const IDLE_TO_CLOSE: Duration = Duration::from_secs(1);
 pub(crate) struct Serving {
     services: Arc<Services>,
     kind: ListenerKind,
+    is_on_loopback: bool,
     protocol: auto::Builder<TokioExecutor>,
 }
 
 impl Serving {
-    pub(crate) fn new(services: Arc<Services>, kind: ListenerKind) -> Self {
-        Serving { services, kind, protocol: protocol() }
+    /// Serves a listener at this address.
+    pub(crate) fn new(
+        services: Arc<Services>,
+        kind: ListenerKind,
+        address: &ListenAddress,
+    ) -> Self {
+        let is_on_loopback = match address {
+            ListenAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            ListenAddress::Unix(_) => false,
+        };
+        Serving { services, kind, is_on_loopback, protocol: protocol() }
+    }
+
+    /// Whether the listener is on a loopback address.
+    pub(crate) fn is_on_loopback(&self) -> bool {
+        self.is_on_loopback
     }
 
     fn engine(&self) -> &Engine {
@@ -64,17 +83,28 @@ impl Serving {
         self.engine().counters.listener(self.kind).count_closures(number, reason);
     }
 
-    fn max_connections(&self) -> usize {
-        self.engine().active().bounds.connections
+    fn limits(&self) -> ConnectionLimits {
+        // The other listeners have no tokens.
+        let authenticates =
+            matches!(self.kind, ListenerKind::Http | ListenerKind::Grpc | ListenerKind::Resp);
+        let active = self.engine().active();
+        let has_tokens = authenticates && !active.access.is_open();
+        ConnectionLimits { total: active.bounds.connections, has_tokens }
+    }
+
+    /// Whether an address may open another connection.
+    pub(crate) fn admits(&self, peer: PeerAddress) -> bool {
+        let limit = self.engine().active().bounds.peer_connections;
+        self.connections().admits(peer, limit, self.engine().clock().now())
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.connections().count() >= self.max_connections()
+        self.connections().is_full(&self.limits())
     }
 
-    /// Waits until there are fewer connections than the limit, which a reload may change.
+    /// Waits until there are fewer connections than the limits, which a reload may change.
     pub(crate) async fn wait_for_connection_limit(&self) {
-        self.connections().wait(|| self.max_connections()).await;
+        self.connections().wait(|| self.limits()).await;
     }
 
     pub(crate) fn header_timeout(&self) -> Duration {
@@ -83,7 +113,7 @@ impl Serving {
 
     /// The tracker of a new connection.
     pub(crate) fn new_tracker(&self) -> IdleTracker {
-        IdleTracker::new(self.engine().clock().clone())
+        self.connections().new_tracker(self.engine().clock().clone())
     }
 
     /// Serves a connection until the client closes it, a timeout expires, it is evicted, or the
@@ -133,13 +163,18 @@ impl Serving {
         let service = service_fn(|request| {
             let (services, remote) = (Arc::clone(&self.services), Arc::clone(&remote));
             let (grpc, busy) = (grpc.clone(), tracker.begin_request());
+            let tracker = Arc::clone(&tracker);
             async move {
-                if let Some(grpc) = grpc {
-                    return Ok(grpc.answer(request, busy).await.map(Either::Right));
-                }
-                let reply = router::answer(&services, kind, &remote, request).await;
-                drop(busy);
-                Ok::<_, Infallible>(reply.map(Either::Left))
+                tracker.wait_until_sent(|| services.engine.active().bounds.output).await;
+                let reply = match grpc {
+                    Some(grpc) => grpc.answer(request, busy).await.map(Either::Right),
+                    None => {
+                        let reply = router::answer(&services, kind, &remote, request).await;
+                        drop(busy);
+                        reply.map(Either::Left)
+                    }
+                };
+                Ok::<_, Infallible>(reply.map(|body| CountedBody::new(body, &services, &tracker)))
             }
         });
         let mut connection = pin!(self.protocol.serve_connection(io, service));

@@ -3,16 +3,18 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tollgate::Timestamp;
+use tollgate_engine::Authentication;
 use tollgate_store::Clock;
 
+use crate::linger::Linger;
 use crate::listener::Stream;
 use tollgate_config::Bounds;
 
@@ -31,14 +33,54 @@ pub struct IdleTracker {
     is_http2: AtomicBool,
     /// The beginning of the wait, in µs.
     since: AtomicU64,
-    /// Whether it is to be closed in favour of another connection, if it is still idle.
-    is_evicted: AtomicBool,
+    /// Since when the client has read nothing of what waits for it, in µs, or [`NOT_BLOCKED`].
+    blocked_since: AtomicU64,
+    /// Streams that may be silent for long: they are no reason to close the connection, nor to keep
+    /// it when others need its place.
+    watches: AtomicU32,
+    /// Bytes of responses that the client has not read.
+    unsent: AtomicUsize,
+    /// When a part of them was read last, in µs.
+    sent_at: AtomicU64,
+    opened: Timestamp,
+    authentication: Arc<Authentication>,
+    /// Whether it is to be closed in favour of another connection: 0, or an [`Eviction`].
+    eviction: AtomicU8,
+    /// Wakes requests that wait until responses are read.
+    sent: Notify,
     /// Wakes the connection's task.
     notify: Notify,
 }
 
+/// No write waits for the client.
+const NOT_BLOCKED: u64 = u64::MAX;
+
 /// The idle time after which a connection may be evicted.
 const MIN_IDLE_TO_EVICT: Duration = Duration::from_secs(1);
+
+/// How long a client may take to authenticate before its connection may be evicted.
+const MIN_TIME_TO_AUTHENTICATE: Duration = Duration::from_millis(100);
+
+/// Why a connection is closed in favour of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Eviction {
+    /// It is idle.
+    Idle,
+    /// Its client has not authenticated.
+    Unauthenticated,
+    /// The buffers of all connections are full, and it needs more.
+    NoBuffers,
+}
+
+impl Eviction {
+    const fn code(self) -> u8 {
+        match self {
+            Eviction::Idle => 1,
+            Eviction::Unauthenticated => 2,
+            Eviction::NoBuffers => 3,
+        }
+    }
+}
 
 /// The result of a check of the timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +95,9 @@ pub enum IdleStatus {
 
 impl IdleTracker {
     /// The tracker of a new connection, whose first request is awaited.
-    pub fn new(clock: Clock) -> Self {
-        let since = AtomicU64::new(clock.now().as_micros());
+    pub fn new(clock: Clock, authentication: Arc<Authentication>) -> Self {
+        let opened = clock.now();
+        let since = AtomicU64::new(opened.as_micros());
         IdleTracker {
             clock,
             requests: AtomicU32::new(0),
@@ -62,7 +105,14 @@ impl IdleTracker {
             in_head: AtomicBool::new(false),
             is_http2: AtomicBool::new(false),
             since,
-            is_evicted: AtomicBool::new(false),
+            blocked_since: AtomicU64::new(NOT_BLOCKED),
+            watches: AtomicU32::new(0),
+            unsent: AtomicUsize::new(0),
+            sent_at: AtomicU64::new(0),
+            opened,
+            authentication,
+            eviction: AtomicU8::new(0),
+            sent: Notify::new(),
             notify: Notify::new(),
         }
     }
@@ -77,30 +127,57 @@ impl IdleTracker {
         self.notify.notified().await;
     }
 
-    /// Asks the connection to close. It stays open if it has become busy.
-    pub(super) fn evict(&self) {
-        self.is_evicted.store(true, Ordering::Relaxed);
+    /// Whether the client has authenticated.
+    pub fn authentication(&self) -> &Arc<Authentication> {
+        &self.authentication
+    }
+
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.authentication.is_done()
+    }
+
+    /// Asks the connection to close. It stays open if the reason has ceased.
+    pub(super) fn evict(&self, eviction: Eviction) {
+        self.eviction.store(eviction.code(), Ordering::Relaxed);
         self.notify();
     }
 
     /// Waits for the eviction, before the first request.
     pub async fn evicted(&self) {
-        while !self.is_evicted.load(Ordering::Relaxed) {
+        while self.eviction.load(Ordering::Relaxed) == 0 {
             self.notified().await;
         }
     }
 
-    /// Whether it can be evicted: idle for a while.
-    pub(super) fn is_evictable(&self) -> bool {
-        !self.is_busy()
-            && self.waited() >= MIN_IDLE_TO_EVICT
-            && !self.is_evicted.load(Ordering::Relaxed)
+    /// Whether it can be evicted for this reason, and is not being evicted.
+    pub(super) fn is_evictable(&self, eviction: Eviction) -> bool {
+        let has_reason = match eviction {
+            Eviction::Idle => !self.is_busy() && self.waited() >= MIN_IDLE_TO_EVICT,
+            Eviction::Unauthenticated => {
+                !self.is_authenticated() && self.age() >= MIN_TIME_TO_AUTHENTICATE
+            }
+            Eviction::NoBuffers => true,
+        };
+        has_reason && self.eviction.load(Ordering::Relaxed) == 0
     }
 
-    /// Connections with the greatest priority are evicted first: those without any request, then
-    /// those idle the longest.
-    pub(super) fn eviction_priority(&self) -> (bool, Duration) {
-        (!self.had_request(), self.waited())
+    /// Connections with the greatest priority are evicted first: the oldest without authentication,
+    /// then those without any request, then those idle the longest.
+    pub(super) fn eviction_priority(&self, eviction: Eviction) -> (u8, Duration) {
+        match eviction {
+            Eviction::Unauthenticated => (2, self.age()),
+            Eviction::Idle | Eviction::NoBuffers => (u8::from(!self.had_request()), self.waited()),
+        }
+    }
+
+    /// Whether it is evicted; asked once.
+    fn take_eviction(&self) -> bool {
+        let code = self.eviction.swap(0, Ordering::Relaxed);
+        code == Eviction::NoBuffers.code()
+            || (code == Eviction::Unauthenticated.code() && !self.is_authenticated())
+            || (code == Eviction::Idle.code()
+                && !self.is_busy()
+                && self.waited() >= MIN_IDLE_TO_EVICT)
     }
 
     fn is_busy(&self) -> bool {
@@ -110,6 +187,60 @@ impl IdleTracker {
     /// Restarts the timeout of the current wait.
     pub fn restart(&self) {
         self.since.store(self.clock.now().as_micros(), Ordering::Relaxed);
+    }
+
+    /// Closes the connection because there is no space for its response.
+    pub(super) fn close_without_buffers(&self) {
+        self.evict(Eviction::NoBuffers);
+    }
+
+    /// A response of this length waits until the client reads it.
+    pub(super) fn add_unsent(&self, len: usize) {
+        if self.unsent.fetch_add(len, Ordering::Relaxed) == 0 {
+            self.record_sent();
+        }
+    }
+
+    /// The client has read a part of a response.
+    pub(super) fn record_sent(&self) {
+        self.sent_at.store(self.clock.now().as_micros(), Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_unsent(&self, len: usize) {
+        self.unsent.fetch_sub(len, Ordering::Relaxed);
+        self.sent.notify_waiters();
+    }
+
+    /// Waits until fewer than `limit` bytes of responses wait for the client.
+    pub async fn wait_until_sent(&self, limit: impl FnOnce() -> usize) {
+        if self.unsent.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let limit = limit();
+        loop {
+            let sent = self.sent.notified();
+            if self.unsent.load(Ordering::Relaxed) < limit {
+                return;
+            }
+            sent.await;
+        }
+    }
+
+    /// Records whether a write waits until the client reads.
+    #[inline]
+    pub fn record_write(&self, is_blocked: bool) {
+        let was_blocked = self.blocked_since.load(Ordering::Relaxed) != NOT_BLOCKED;
+        match (was_blocked, is_blocked) {
+            (false, true) => {
+                self.blocked_since.store(self.clock.now().as_micros(), Ordering::Relaxed);
+            }
+            (true, false) => {
+                self.blocked_since.store(NOT_BLOCKED, Ordering::Relaxed);
+                // It was the daemon that waited, not the client.
+                self.restart();
+            }
+            (false, false) | (true, true) => {}
+        }
     }
 
     /// A request has begun to arrive.
@@ -161,20 +292,36 @@ impl IdleTracker {
     }
 
     fn waited(&self) -> Duration {
-        let since = Timestamp::from_micros(self.since.load(Ordering::Relaxed));
-        self.clock.now().duration_since(since).into()
+        self.elapsed(self.since.load(Ordering::Relaxed))
+    }
+
+    fn age(&self) -> Duration {
+        self.clock.now().duration_since(self.opened).into()
+    }
+
+    fn elapsed(&self, since: u64) -> Duration {
+        self.clock.now().duration_since(Timestamp::from_micros(since)).into()
     }
 
     /// Checks the timeouts.
     pub fn status(&self, bounds: &Bounds) -> IdleStatus {
         // Checked at this interval, the timeout is exceeded by at most a quarter.
-        let interval = bounds.header_timeout / 4;
-        if self.is_busy() {
-            self.is_evicted.store(false, Ordering::Relaxed);
-            return IdleStatus::Wait(interval);
+        let interval = bounds.header_timeout.min(bounds.write_timeout) / 4;
+        let blocked_since = self.blocked_since.load(Ordering::Relaxed);
+        let is_blocked = blocked_since != NOT_BLOCKED;
+        let has_unsent = self.unsent.load(Ordering::Relaxed) > 0;
+        if (is_blocked && self.elapsed(blocked_since) >= bounds.write_timeout)
+            || (has_unsent
+                && self.elapsed(self.sent_at.load(Ordering::Relaxed)) >= bounds.write_timeout)
+        {
+            return IdleStatus::Overdue;
         }
-        if self.is_evicted.swap(false, Ordering::Relaxed) && self.waited() >= MIN_IDLE_TO_EVICT {
+        if self.take_eviction() {
             return IdleStatus::Evicted;
+        }
+        let is_watched = self.watches.load(Ordering::Relaxed) > 0;
+        if self.is_busy() || is_watched || is_blocked || has_unsent {
+            return IdleStatus::Wait(interval);
         }
         let in_head = self.in_head.load(Ordering::Relaxed);
         let is_known = self.had_request() || self.is_http2();
@@ -191,6 +338,27 @@ impl IdleTracker {
 #[derive(Debug)]
 pub struct BusyGuard(Arc<IdleTracker>);
 
+impl BusyGuard {
+    /// The request is no longer in flight; its response is a stream that may be silent for long.
+    #[must_use]
+    pub fn watch(self) -> WatchGuard {
+        self.0.watches.fetch_add(1, Ordering::Relaxed);
+        WatchGuard(Arc::clone(&self.0))
+    }
+}
+
+/// A stream that may be silent for long.
+#[derive(Debug)]
+pub struct WatchGuard(Arc<IdleTracker>);
+
+impl Drop for WatchGuard {
+    fn drop(&mut self) {
+        if self.0.watches.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.restart();
+        }
+    }
+}
+
 impl Drop for BusyGuard {
     fn drop(&mut self) {
         if self.0.requests.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -206,13 +374,15 @@ pin_project! {
         #[pin]
         stream: Stream,
         tracker: Arc<IdleTracker>,
+        // From the shutdown on, if the head of a request was rejected.
+        linger: Option<Linger>,
     }
 }
 
 impl TrackedStream {
     /// A stream whose reads and writes count as activity of its connection.
     pub fn new(stream: Stream, tracker: Arc<IdleTracker>) -> Self {
-        TrackedStream { stream, tracker }
+        TrackedStream { stream, tracker, linger: None }
     }
 }
 
@@ -238,7 +408,10 @@ impl AsyncWrite for TrackedStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.project().stream.poll_write(cx, bytes)
+        let this = self.project();
+        let polled = this.stream.poll_write(cx, bytes);
+        this.tracker.record_write(polled.is_pending());
+        polled
     }
 
     fn poll_write_vectored(
@@ -246,7 +419,10 @@ impl AsyncWrite for TrackedStream {
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.project().stream.poll_write_vectored(cx, buffers)
+        let this = self.project();
+        let polled = this.stream.poll_write_vectored(cx, buffers);
+        this.tracker.record_write(polled.is_pending());
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -254,10 +430,22 @@ impl AsyncWrite for TrackedStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.project().stream.poll_flush(cx)
+        let this = self.project();
+        let polled = this.stream.poll_flush(cx);
+        this.tracker.record_write(polled.is_pending());
+        polled
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.project().stream.poll_shutdown(cx)
+        let mut this = self.project();
+        if this.linger.is_none() {
+            ready!(this.stream.as_mut().poll_shutdown(cx))?;
+            // Without a rejected head the peer has sent nothing that was not read.
+            if !this.tracker.in_head.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let linger = this.linger.get_or_insert_with(Linger::new);
+        linger.poll_discard(this.stream, cx).map(Ok)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, value_parser};
 use tollgate::parse_duration;
 
-use crate::arguments::Form;
+use crate::arguments::{Form, Token};
 
 /// Load-test a rate limiter
 ///
@@ -32,9 +32,11 @@ pub(crate) struct Bench {
     /// User name for AUTH
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// Password for AUTH, or token for HTTP and gRPC
+    /// Password for AUTH, or token for HTTP and gRPC [default: the token of --token-file]
     #[arg(long, value_name = "TEXT", env = "TOLLGATE_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
+    #[command(flatten)]
+    pub(crate) token: Token,
 
     #[command(flatten)]
     pub(crate) requests: Requests,

@@ -54,13 +54,17 @@ fn address(arguments: &Bench) -> Result<Address> {
 }
 
 fn target(arguments: &Bench, address: &Address) -> Result<Target> {
+    let password = match address.password.clone().or_else(|| arguments.password.clone()) {
+        Some(password) => Some(password),
+        None => arguments.token.read()?,
+    };
     let endpoint = |port| {
         let host = arguments.host.clone().or_else(|| address.host.clone());
         Endpoint {
             host: host.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
             port: arguments.port.or(address.port).unwrap_or(port),
             user: arguments.user.clone().or_else(|| address.user.clone()),
-            password: address.password.clone().or_else(|| arguments.password.clone()),
+            password: password.clone(),
         }
     };
     let command = match (arguments.requests.threshold, arguments.requests.command) {

@@ -1,6 +1,5 @@
-//! `tollgate check`: one check from the command line.
+//! `tollgate check` and `tollgate peek`: one check from the command line.
 
-mod daemon;
 mod report;
 mod request;
 mod store;
@@ -10,16 +9,23 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 
 use crate::arguments::{Check, Form};
+use crate::client::{Client, Reply};
 use crate::output;
-use daemon::Response;
 use report::Report;
 use request::CheckRequest;
 
 /// The exit code of a denial.
 const DENIED: u8 = 1;
 
-pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
-    let request = CheckRequest::new(arguments)?;
+/// Whether to charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Check,
+    Peek,
+}
+
+pub(crate) fn run(arguments: &Check, mode: Mode) -> Result<ExitCode> {
+    let request = CheckRequest::new(arguments, mode)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let decision = runtime.block_on(decide(arguments, &request))?;
     let report = Report::parse(&decision)?;
@@ -45,13 +51,14 @@ async fn decide(arguments: &Check, request: &CheckRequest) -> Result<String> {
             "--config needs --store or --data; a daemon has its own configuration"
         ));
     }
-    match (daemon::check(&arguments.url, request).await?, &arguments.data) {
-        (Response::Decision(decision), _) => Ok(decision),
-        (Response::Unreachable(_), Some(data)) => store::decide_with_data(data, config, request),
-        (Response::Unreachable(error), None) => Err(anyhow!(
+    let client = Client::new(&arguments.daemon)?;
+    match (client.post(request.path(), request.json()).await?, &arguments.data) {
+        (Reply::Response(decision), _) => Ok(decision),
+        (Reply::Unreachable(_), Some(data)) => store::decide_with_data(data, config, request),
+        (Reply::Unreachable(error), None) => Err(anyhow!(
             "no daemon at {} ({error}); start one with `tollgate serve`, set --url to its URL, or \
              set --store to a store",
-            arguments.url
+            arguments.daemon.url
         )),
     }
 }

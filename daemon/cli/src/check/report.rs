@@ -48,10 +48,8 @@ impl Report {
         let (mark, colour) =
             if self.allowed { ("✓ allowed", GREEN) } else { ("✗ denied", RED) };
         let mark = if colours { format!("{colour}{mark}{PLAIN}") } else { mark.to_owned() };
-        // Control characters of a key must not reach the terminal.
-        let key = String::from_utf8_lossy(request.key()).escape_debug().to_string();
-        let mut parts = vec![mark, key];
-        if !request.is_limit {
+        let mut parts = vec![mark, request.subject.printable_key()];
+        if !request.subject.is_limit {
             parts.push(self.policy.clone());
         }
         if let Some(binding) = self.limits.iter().find(|limit| limit.binding) {

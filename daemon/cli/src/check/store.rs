@@ -32,7 +32,7 @@ pub(super) async fn decide_with_store(
         store.ready().await.map_err(|error| unavailable(&error))?;
     }
     let key = Key::new(request.key())?;
-    let decision = if request.is_peek {
+    let decision = if request.is_peek() {
         limiter.peek(&policy, key, request.cost).await?
     } else {
         limiter.check_cost(&policy, key, request.cost).await?
@@ -56,12 +56,12 @@ pub(super) fn decide_with_data(
     let policy = request.policy_in(&config)?;
     let key = Key::new(request.key())?;
     let (snapshots, _) = SnapshotTask::open(data, &config.store)?;
-    let decision = if request.is_peek {
+    let decision = if request.is_peek() {
         snapshots.limiter().peek(&policy, key, request.cost)
     } else {
         snapshots.limiter().check_cost(&policy, key, request.cost)
     };
-    if !request.is_peek {
+    if !request.is_peek() {
         snapshots.save().context("decided, but cannot save the state")?;
     }
     Ok(decision_json(&policy, &decision))

@@ -34,6 +34,8 @@ local function tollgate(txn)
         url = URL, dst = ADDRESS, headers = request_headers(txn), timeout = TIMEOUT_MS,
     })
     local status = response and response.status or 0
+    -- The daemon broke the connection, which a client could cause.
+    if status == 502 then return txn:done(txn:reply({ status = 503 })) end
     -- 5xx or no response means that there is no decision; haproxy.cfg determines the result.
     if status < 200 or status >= 500 then return end
     -- The token of HAProxy is missing or unknown: reject all requests. The client cannot fix this.

@@ -28,12 +28,15 @@ pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
         output::print(&listing::text())?;
         return Ok(ExitCode::SUCCESS);
     }
-    Replacement::read(Environment::from_vars(std::env::vars_os()))?.run()
+    let environment = Environment::from_vars(std::env::vars_os());
+    Replacement::read(environment, arguments.json_api)?.run()
 }
 
 /// The configuration from the environment.
 #[derive(Debug)]
 struct Replacement {
+    /// Whether the JSON API is served beside the interfaces of envoyproxy/ratelimit.
+    has_json_api: bool,
     environment: Environment,
     sources: Sources,
     listening: Listening,
@@ -45,7 +48,7 @@ impl Replacement {
     ///
     /// # Errors
     /// Some variables are invalid; the message lists all of them.
-    fn read(environment: Environment) -> Result<Self> {
+    fn read(environment: Environment, has_json_api: bool) -> Result<Self> {
         let sources = Sources::read(&environment);
         let listening = apply(&environment, &mut Config::default());
         let tracing = serving::read_tracing(&environment);
@@ -53,7 +56,7 @@ impl Replacement {
         if !errors.is_empty() {
             bail!("{}", errors.join("\nerror: "));
         }
-        Ok(Replacement { environment, sources, listening, tracing })
+        Ok(Replacement { has_json_api, environment, sources, listening, tracing })
     }
 
     /// Runs the daemon until it stops.
@@ -62,12 +65,12 @@ impl Replacement {
         let log = config.log.clone();
         run_async(&log, &self.tracing.clone(), async |logs| {
             self.warn(error.as_ref());
-            let Replacement { environment, sources, listening, .. } = self;
+            let Replacement { has_json_api, environment, sources, listening, .. } = self;
             let tls = listening.tls.clone().map(Tls::open).transpose();
             let tls = tls.context("invalid file in GRPC_SERVER_TLS_… or GRPC_CLIENT_TLS_…")?;
             let listeners = bind(&config, &listening, tls).await?;
             let limits = sources.description();
-            let read = Box::new(move || read_config(&sources, &environment));
+            let read = Box::new(move || read_config(&sources, &environment, has_json_api));
             let is_json = log.format == LogFormat::Json;
             let daemon = Daemon { config, listeners, file: None, read };
             let greet = |ready: Ready<'_>| match is_json {
@@ -85,11 +88,12 @@ impl Replacement {
     /// The initial configuration. If it may start without limits, errors in the limits are returned
     /// beside it.
     fn initial_config(&self) -> Result<(Config, Option<ConfigErrors>)> {
-        match read_config(&self.sources, &self.environment) {
+        match read_config(&self.sources, &self.environment, self.has_json_api) {
             Ok(config) => Ok((config, None)),
             Err(errors) if self.sources.starts_without => {
                 let mut config = self.sources.without_limits()?;
                 apply(&self.environment, &mut config);
+                config.envoy.compat.hides_api = !self.has_json_api;
                 Ok((config, Some(errors)))
             }
             Err(errors) => Err(errors.into()),
@@ -143,9 +147,14 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
     Ok(text)
 }
 
-fn read_config(sources: &Sources, environment: &Environment) -> Result<Config, ConfigErrors> {
+fn read_config(
+    sources: &Sources,
+    environment: &Environment,
+    has_json_api: bool,
+) -> Result<Config, ConfigErrors> {
     let mut config = sources.config()?;
     apply(environment, &mut config);
+    config.envoy.compat.hides_api = !has_json_api;
     Ok(config)
 }
 
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_variable_of_the_table_is_read() {
-        let replacement = Replacement::read(environment("BACKEND_TYPE=memory")).unwrap();
+        let replacement = Replacement::read(environment("BACKEND_TYPE=memory"), false).unwrap();
         let read = replacement.environment.requested.lock().unwrap().clone();
         let documented: BTreeSet<_> = all().map(|variable| variable.name).collect();
         assert_eq!(read, documented);
@@ -186,7 +195,8 @@ mod tests {
 
     #[test]
     fn all_errors_are_reported_at_once() {
-        let error = Replacement::read(environment("PORT=x GRPC_PORT=y")).unwrap_err().to_string();
+        let error =
+            Replacement::read(environment("PORT=x GRPC_PORT=y"), false).unwrap_err().to_string();
         for name in ["PORT is \"x\"", "GRPC_PORT is \"y\"", "REDIS_URL is not set"] {
             assert!(error.contains(name), "{error}");
         }

@@ -24,7 +24,7 @@ pub(super) async fn open(arguments: &Replay, plan: &ReplayPlan) -> Result<Vec<Ca
         let limiter = match url {
             // The keys of a log are not limited.
             None => {
-                let memory = MemoryLimiter::builder().max_keys(usize::MAX);
+                let memory = MemoryLimiter::builder().max_keys(usize::MAX).max_bytes(usize::MAX);
                 memory.clock(clock.clone()).build().into()
             }
             Some(url) => {

@@ -130,7 +130,7 @@ fn secret(config: &Config) -> Option<String> {
     let token = config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
     Some(match &token.secret {
         TokenSecret::File(path) => format!("$(cat {})", path.display()),
-        TokenSecret::Text(_) => "TOKEN".to_owned(),
+        TokenSecret::Text(_) | TokenSecret::Sha256(_) => "TOKEN".to_owned(),
     })
 }
 

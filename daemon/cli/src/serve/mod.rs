@@ -25,9 +25,13 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let loaded = load(&arguments)?;
     // Before a socket, a store or a file is opened.
     tollgate_server::check_files(&loaded)?;
+    let warnings = loaded.warnings();
     let config = loaded.config;
     let log = config.log.clone();
     run_async(&log, &Tracing::FromEnvironment, async |logs| {
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
         let is_sample = arguments.config.is_none() && arguments.limits.is_none();
         let file = arguments.config.clone();
         let tls = config.listen.tls.clone().map(Tls::open).transpose()?;

@@ -8,7 +8,7 @@ use crate::process::Daemon;
 use crate::tool::{bench, json};
 
 /// A limit that refills nothing during a test.
-const POLICIES: &str = r#"policies: { api: { limits: ["100/d log"] } }"#;
+const POLICIES: &str = r#"{ operators: loopback, policies: { api: { limits: ["100/d log"] } } }"#;
 
 fn check(words: &str, allowed: u64) {
     let (code, value) = json(&format!("{words} --keys 1 -n 150 -c 3"));

@@ -44,15 +44,18 @@ fn check_all(target: &str) {
     check(target, "100/s burst 20", "--rate 3000");
 }
 
+/// Without a token, inline limits are for operators.
+const INLINE_LIMITS: &str = "{ policies: {}, operators: loopback }";
+
 #[test]
 fn every_kind_of_limit_is_valid_over_http() {
-    let daemon = Daemon::with_listener("--http", &[("tollgate.yaml", "policies: {}")]);
+    let daemon = Daemon::with_listener("--http", &[("tollgate.yaml", INLINE_LIMITS)]);
     check_all(&daemon.url);
 }
 
 #[test]
 fn every_kind_of_limit_is_valid_over_resp() {
-    let daemon = Daemon::with_listener("--resp", &[("tollgate.yaml", "policies: {}")]);
+    let daemon = Daemon::with_listener("--resp", &[("tollgate.yaml", INLINE_LIMITS)]);
     let target = &daemon.url;
     check_all(target);
     check(target, "20/100ms log", "--pipeline 8");

@@ -23,8 +23,10 @@ fn check(daemon: &Daemon, arguments: &[&str]) -> (i32, String) {
 #[test]
 fn decision_is_one_line_and_an_exit_code() {
     let daemon = Daemon::start([SLOW]);
+    let peek = || run(["peek", "--url", &daemon.url, "default", "a"]).1;
+    assert_eq!(peek(), "✓ allowed  a  default  2/366d log  2 left\n");
+    assert_eq!(peek(), "✓ allowed  a  default  2/366d log  2 left\n");
     let rows: &[(&[&str], i32, &str)] = &[
-        (&["default", "a", "--peek"], 0, "✓ allowed  a  default  2/366d log  2 left\n"),
         (&["default", "a"], 0, "✓ allowed  a  default  2/366d log  1 left\n"),
         (&["default", "a", "--cost", "0"], 0, "✓ allowed  a  default  2/366d log  1 left\n"),
         (&["default", "a"], 0, "✓ allowed  a  default  2/366d log  0 left\n"),
@@ -126,10 +128,11 @@ fn invalid_check_exits_with_2_and_the_reason() {
 fn data_directory_decides_without_a_daemon() {
     let folder = Folder::create();
     let data = folder.to_str().unwrap();
-    let check = |policy, more: &[&str]| {
-        let arguments = ["check", policy, "a", "--url", UNREACHABLE, "--data", data];
+    let run = |command, policy, more: &[&str]| {
+        let arguments = [command, policy, "a", "--url", UNREACHABLE, "--data", data];
         run([&arguments[..], more].concat())
     };
+    let check = |policy, more: &[&str]| run("check", policy, more);
     for (code, line) in [
         (0, "✓ allowed  a  2/366d log  1 left\n"),
         (0, "✓ allowed  a  2/366d log  0 left\n"),
@@ -139,7 +142,7 @@ fn data_directory_decides_without_a_daemon() {
         assert_eq!((exit_code, &*error), (code, ""));
         assert!(output.starts_with(line), "{output}");
     }
-    let (code, output, _) = check(SLOW, &["--peek"]);
+    let (code, output, _) = run("peek", SLOW, &[]);
     assert!(code == 1 && output.starts_with("✗ denied"), "{output}");
     assert_eq!(check("login", &[]).0, 0);
     let yaml = "policies: { mine: { limits: [1/366d log] } }";

@@ -1,9 +1,11 @@
 //! `tollgate config`.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use tollgate_testkit::Folder;
 
-use crate::process::{output, run, tollgate};
+use crate::process::{Daemon, output, run, tollgate};
 
 #[test]
 fn every_file_is_checked_after_an_invalid_one() {
@@ -41,13 +43,14 @@ fn every_file_is_checked_after_an_invalid_one() {
     assert_eq!(
         lines[0],
         json!({
-            "file": good, "ok": true, "policies": 1, "rules": 1, "errors": [], "more": 0,
+            "file": good, "ok": true, "policies": 1, "rules": 1, "errors": [], "warnings": [],
+            "more": 0,
         })
     );
     assert_eq!(
         lines[1],
         json!({
-            "file": worse, "ok": false, "more": 0,
+            "file": worse, "ok": false, "warnings": [], "more": 0,
             "errors": [{
                 "line": 1, "column": 11, "field": "listen",
                 "message": "unknown field \"htpp\"; did you mean \"http\"?",
@@ -94,7 +97,8 @@ fn referenced_files_are_checked_by_check_and_serve() {
 #[test]
 fn effective_configuration_is_printed_with_origins_without_secrets() {
     let folder = Folder::create();
-    let yaml = "namespace: shop\ntokens: [{ name: a, token: s3cret, scopes: [check] }]\n";
+    let yaml =
+        "namespace: shop\ntokens: [{ name: a, token: s3cret-of-16-bytes, scopes: [check] }]\n";
     let file = folder.write("tollgate.yaml", yaml);
     let mut command = tollgate();
     command.args(["config", "print", "--origins"]).env("TOLLGATE_CONFIG", &file);
@@ -110,6 +114,49 @@ fn effective_configuration_is_printed_with_origins_without_secrets() {
     let (code, _, error) = output(&mut command, b"");
     assert_eq!(code, 2);
     assert!(error.starts_with("error: log.level: \"loud\": "), "{error}");
+}
+
+#[test]
+fn doubtful_settings_cause_warnings_of_check_and_serve() {
+    let folder = Folder::create();
+    let yaml = "policies: { a: { limits: [1/s] } }\noperators: loopback\n";
+    let file = folder.write("tollgate.yaml", yaml).display().to_string();
+    let message = "every program on this machine may operate";
+    let (code, output, error) = run(["config", "check", &file]);
+    assert_eq!((code, output), (0, format!("{file}: ok: 1 policy, 0 rules\n")));
+    assert!(error.starts_with(&format!("warning: {file}:2:12: operators: {message}")), "{error}");
+    let (_, output, error) = run(["config", "check", "-o", "json", &file]);
+    let verdict: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!((&*error, &verdict["ok"]), ("", &true.into()));
+    let warning = &verdict["warnings"][0];
+    assert_eq!((&warning["line"], &warning["field"]), (&2.into(), &"operators".into()));
+    let daemon = Daemon::with_config(yaml, |command| command.stderr(Stdio::piped()));
+    let log = daemon.stop_and_read_log();
+    assert!(log.contains(" WARN ") && log.contains(&format!("operators: {message}")), "{log}");
+}
+
+#[test]
+fn listeners_that_others_reach_without_a_token_cause_warnings() {
+    let folder = Folder::create();
+    folder.write("token", "9b1f62c5d07e41aa");
+    let open =
+        "listen: { http: 0.0.0.0:0, grpc: '[::]:0', resp: example.com:0, metrics: 0.0.0.0:0 }\n";
+    let closed = "listen: { http: '[::1]:0', grpc: localhost:0, resp: unix:r, metrics: off }\n";
+    let tokens = "tokens: [{ name: a, token_file: token, scopes: [check] }]\n";
+    for (yaml, fields) in [
+        (open.to_owned(), &["1:17: listen.http", "1:34: listen.grpc", "1:50: listen.resp"][..]),
+        (closed.to_owned(), &[]),
+        (format!("{open}{tokens}"), &[]),
+    ] {
+        let file = folder.write("tollgate.yaml", &yaml).display().to_string();
+        let (code, _, error) = run(["config", "check", &file]);
+        let warnings: Vec<_> = error.lines().filter(|line| line.contains("listen.")).collect();
+        assert_eq!((code, warnings.len()), (0, fields.len()), "{error}");
+        for (warning, field) in warnings.iter().zip(fields) {
+            assert!(warning.starts_with(&format!("warning: {file}:{field}: every client that ")));
+            assert!(warning.contains("; configure tokens or listen.tls.client_ca, "), "{warning}");
+        }
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn start(delay: &str) -> Daemon {
 fn check(stream: &mut TcpStream, is_last: bool) -> Result<String> {
     let body = r#"{"policy":"default","key":"k"}"#;
     let close = if is_last { "connection: close\r\n" } else { "" };
-    let head = format!("POST /v1/check HTTP/1.1\r\nhost: t\r\n{close}content-length");
+    let head = format!("POST /v1/check HTTP/1.1\r\nhost: localhost\r\n{close}content-length");
     stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes())?;
     let mut response = String::new();
     let mut byte = [0];
@@ -118,7 +118,7 @@ const OTHER_FILES: u64 = 200;
 /// Sends a check. Returns whether it was allowed.
 fn is_allowed(client: &mut Client) -> bool {
     let body = r#"{"policy":"default","key":"k","cost":0}"#;
-    client.send("POST /v1/check", &[], body).status == 200
+    client.send("POST /v1/check", &["Host: localhost"], body).status == 200
 }
 
 #[test]
@@ -129,7 +129,8 @@ fn new_connections_are_served_beside_ten_thousand_idle_ones() {
     }
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
-    let daemon = Daemon::start(["10/s"]);
+    let yaml = "limits: { peer_connections: 20000 }\npolicies: { default: { limits: [10/s] } }\n";
+    let daemon = Daemon::with_config(yaml, |command| command);
     let connect = || TcpStream::connect(daemon.address()).unwrap();
     let mut busy = Client::new(connect());
     assert!(is_allowed(&mut busy));

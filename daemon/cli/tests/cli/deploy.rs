@@ -133,6 +133,28 @@ fn manifests_are_consistent_and_their_configuration_is_valid() {
 }
 
 #[test]
+fn images_have_a_version() {
+    let mut count = 0;
+    let kubernetes = read_repository("deploy/kubernetes/tollgate.yaml");
+    let documents = [read_repository("deploy/Dockerfile"), kubernetes];
+    for line in documents.iter().flat_map(|text| text.lines()) {
+        let line = line.trim();
+        let Some(image) = line.strip_prefix("FROM ").or_else(|| line.strip_prefix("image: "))
+        else {
+            continue;
+        };
+        let image = image.split_whitespace().next().unwrap();
+        let (_, named) = image.rsplit_once('/').unwrap_or(("", image));
+        // Distroless images have the version of Debian in their name, and no tags by version.
+        let (_, tag) = named.split_once(':').unwrap_or((named, ""));
+        let has_version = named.contains(|c: char| c.is_ascii_digit());
+        assert!(!matches!(tag, "" | "latest") && has_version, "{image}: add a version as its tag");
+        count += 1;
+    }
+    assert_eq!(count, 4, "images in deploy/");
+}
+
+#[test]
 fn systemd_accepts_the_unit() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         return eprintln!("SKIPPED: systemd-analyze is not installed");

@@ -26,7 +26,9 @@ fn printed_command_uses_a_unix_socket() {
     let daemon = Daemon::spawn(command.args(["--grpc", "off", "--resp", "off"]));
     assert!(daemon.greeting.contains(&format!("  HTTP/1.1, HTTP/2  {address}\n")));
     let mut stream = UnixStream::connect(&path).unwrap();
-    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");

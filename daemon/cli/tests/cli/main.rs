@@ -11,7 +11,10 @@ mod deploy;
 mod expressions;
 mod listen;
 mod manual;
+#[cfg(target_os = "linux")]
+mod memory;
 mod metrics;
+mod operate;
 mod operation;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

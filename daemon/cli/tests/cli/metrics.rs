@@ -7,6 +7,7 @@ use tollgate_testkit::Server;
 
 use crate::client::send;
 use crate::expressions::{self, Selector};
+use crate::operation::wait_for_page;
 use crate::process::Daemon;
 use crate::prometheus::{Prometheus, promtool};
 
@@ -96,6 +97,9 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let url = server.url();
     let daemon = Daemon::with_config(yaml, |command| command.args(["--store", &url]));
     post(&daemon, "/v1/check", body);
+    // It is read from the server after the connection is ready.
+    let name = "tollgate_store_node_script_seconds_total";
+    wait_for_page(&daemon, name, |page| series(page).contains_key(name));
     server.kill();
     post(&daemon, "/v1/check", body);
     all.extend(series(&page(&daemon, "")));

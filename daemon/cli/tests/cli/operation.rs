@@ -55,18 +55,24 @@ fn log_is_text_or_json() {
     assert!(!json.contains("readyz"), "{json}");
 }
 
-/// Polls the metrics until a metric of a node of the store is above zero.
-fn wait_for_node(daemon: &Daemon, metric: &str, address: &str) {
-    let series = format!("\n{metric}{{address=\"{address}\"}} ");
-    let is_above_zero =
-        |page: String| page.split_once(&series).is_some_and(|(_, rest)| !rest.starts_with("0\n"));
+/// Polls the metrics until they meet a condition.
+#[track_caller]
+pub(crate) fn wait_for_page(daemon: &Daemon, effect: &str, condition: impl Fn(&str) -> bool) {
     for _ in 0..6_000 {
-        if is_above_zero(page(daemon, "")) {
+        if condition(&page(daemon, "")) {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("no {metric} of {address}: {}", page(daemon, ""));
+    panic!("no {effect}: {}", page(daemon, ""));
+}
+
+/// Polls the metrics until a metric of a node of the store is above zero.
+fn wait_for_node(daemon: &Daemon, metric: &str, address: &str) {
+    let series = format!("\n{metric}{{address=\"{address}\"}} ");
+    wait_for_page(daemon, &format!("{metric} of {address}"), |page| {
+        page.split_once(&series).is_some_and(|(_, rest)| !rest.starts_with("0\n"))
+    });
 }
 
 #[test]
@@ -96,7 +102,7 @@ fn a_failover_is_logged_with_the_warnings_of_the_new_primary() {
 #[test]
 fn audit_lines_are_logged_at_any_level() {
     for format in ["text", "json"] {
-        let yaml = format!("log: {{ level: error, format: {format} }}");
+        let yaml = format!("operators: loopback\nlog: {{ level: error, format: {format} }}");
         let log = log_of(&yaml, |daemon| {
             let body = r#"{"policy":"api","key":"user:42"}"#;
             let response = send(daemon.address(), "POST /v1/reset", &[], body);

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -52,6 +52,27 @@ fn printed_envoy_request_is_accepted() {
     let response = send(daemon.address(), "POST /json", &[], body);
     assert!(response.body.contains(r#"{"overallCode":"OK","#), "{line}: {response:?}");
     daemon.stop();
+}
+
+#[test]
+fn without_a_file_clients_on_this_machine_may_operate() {
+    for arguments in [&[][..], &["3/d"]] {
+        let policy = if arguments.is_empty() { "api" } else { "default" };
+        let reset = |daemon: &Daemon, headers: &[&str]| {
+            let body = format!(r#"{{"policy":"{policy}","key":"a"}}"#);
+            send(daemon.address(), "POST /v1/reset", headers, &body).status
+        };
+        let daemon = Daemon::start_with(|command| command.stderr(Stdio::piped()), arguments);
+        assert_eq!(reset(&daemon, &[]), 200, "{arguments:?}");
+        for header in ["X-Forwarded-For: 192.0.2.1", "Host: app.test", "Sec-Fetch-Site: none"] {
+            assert_eq!(reset(&daemon, &[header]), 403, "{arguments:?} {header}");
+        }
+        let log = daemon.stop_and_read_log();
+        assert!(!log.contains(" WARN "), "{log}");
+        let daemon =
+            Daemon::start_with(|command| command.env("TOLLGATE_OPERATORS", "tokens"), arguments);
+        assert_eq!(reset(&daemon, &[]), 403, "{arguments:?}");
+    }
 }
 
 #[test]
@@ -181,7 +202,7 @@ fn first_signal_drains_and_second_one_stops_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let daemon = Daemon::start(["1/s"]);
         let mut busy = TcpStream::connect(daemon.address()).unwrap();
-        let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 9\r\n";
+        let head = "POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n";
         write!(busy, "{head}expect: 100-continue\r\n\r\n").unwrap();
         let mut line = String::new();
         BufReader::new(busy.try_clone().unwrap()).read_line(&mut line).unwrap();
@@ -197,7 +218,8 @@ fn first_signal_drains_and_second_one_stops_at_once() {
 fn is_ready(address: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let mut response = String::new();
-    let sent = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    let sent =
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     sent.and_then(|()| stream.read_to_string(&mut response)).is_ok()
         && response.starts_with("HTTP/1.1 200")
 }

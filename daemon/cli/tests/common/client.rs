@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 /// The timeout of a read.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends a request over a new connection.
+/// Sends a request over a new connection, for this machine by default.
 pub(crate) fn send(
     address: impl ToSocketAddrs,
     line: &str,
@@ -17,7 +17,9 @@ pub(crate) fn send(
     body: &str,
 ) -> Response {
     let mut client = Client::new(TcpStream::connect(address).unwrap());
-    client.send(line, &[headers, &["Connection: close"]].concat(), body)
+    let has_host = headers.iter().any(|header| header.to_lowercase().starts_with("host:"));
+    let host: &[&str] = if has_host { &[] } else { &["Host: localhost"] };
+    client.send(line, &[headers, host, &["Connection: close"]].concat(), body)
 }
 
 /// A connection.

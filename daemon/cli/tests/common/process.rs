@@ -24,7 +24,9 @@ pub(crate) const HTTP_ONLY: [&str; 8] =
 /// The binary, without the environment variables of its flags.
 pub(crate) fn tollgate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    for name in ["TOLLGATE_URL", "TOLLGATE_CONFIG", "TOLLGATE_PASSWORD"] {
+    let names =
+        ["URL", "CONFIG", "PASSWORD", "TOKEN", "TOKEN_FILE"].map(|name| format!("TOLLGATE_{name}"));
+    for name in names {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
@@ -166,6 +168,11 @@ impl Daemon {
         // A daemon may listen at Unix sockets only.
         let url = url.unwrap_or_default().to_owned();
         Daemon { child, output, log, greeting, url, folder: None }
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// `HOST:PORT` of the first listener.

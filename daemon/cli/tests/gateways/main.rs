@@ -15,6 +15,7 @@ mod keepalive;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod ratelimit;
+mod rejected;
 mod setup;
 mod tokens;
 mod unavailable;
@@ -38,6 +39,10 @@ macro_rules! gateway {
                 hostile::path_variants_do_not_bypass_the_limit,
                 hostile::requests_without_path_or_host_do_not_bypass_the_limit,
                 hostile::oversized_requests_do_not_bypass_the_limit,
+                rejected::control_bytes_do_not_bypass_the_limit,
+                rejected::oversized_heads_do_not_bypass_the_limit,
+                rejected::broken_connections_are_no_reason_to_pass,
+                rejected::duplicate_headers_have_one_value_or_are_refused,
                 unavailable::requests_pass_while_the_daemon_is_down,
                 unavailable::fail_closed_rejects_requests_while_the_daemon_is_down,
                 unavailable::hanging_daemon_is_unavailable,

@@ -19,6 +19,8 @@ pub(crate) struct Options<'a> {
     pub(crate) fails_closed: bool,
     /// Replacements in the daemon's configuration.
     pub(crate) edits: &'a [(&'a str, &'a str)],
+    /// Replacements in the gateway's files, each where its text occurs.
+    pub(crate) gateway_edits: &'a [(&'a str, &'a str)],
     /// Lines to append to the daemon's configuration.
     pub(crate) more: &'a str,
     /// The token that the gateway sends, configured with the commands of its page.
@@ -43,7 +45,7 @@ pub(crate) struct Setup {
 }
 
 /// The token in the file `gateway.token`.
-pub(crate) const SECRET: &str = "5f1d0c9a77e2b4";
+pub(crate) const SECRET: &str = "5f1d0c9a77e2b4d8";
 
 /// A longer window, so that no limit recovers during a test.
 const HOURLY: (&str, &str) = ("5/min log", "5/h log");
@@ -84,6 +86,8 @@ impl Setup {
 
         let files = files(kind).iter().map(|name| {
             let text = recipe(name);
+            let edits = options.gateway_edits.iter();
+            let text = edits.fold(text, |text, (from, to)| text.replace(from, to));
             let text = if options.has_recipe_timeouts { text } else { with_long_timeouts(&text) };
             let text = match options.token {
                 Some(token) => with_token(kind, name, &text, token),

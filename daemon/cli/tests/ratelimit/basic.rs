@@ -113,3 +113,21 @@ async fn optional_headers_and_metadata_are_sent_if_enabled() {
     assert!(response.dynamic_metadata.unwrap().fields.contains_key("domain"));
     assert_eq!(ratelimit.stat("ratelimit.service.global_shadow_mode"), 1);
 }
+
+#[test]
+fn the_json_api_is_served_on_request_only() {
+    let installation = installation();
+    let memory = [("BACKEND_TYPE", "memory")];
+    let json = r#"{"domain":"basic","descriptors":[{"entries":[{"key":"key1","value":"a"}]}]}"#;
+    let check = r#"{"policy":"absent","key":"a"}"#;
+    for (arguments, message) in
+        [(&[][..], "start tollgate ratelimit with --json-api"), (&["--json-api"], "absent")]
+    {
+        let ratelimit = installation.start_with(&memory, arguments);
+        assert_eq!(send(ratelimit.http(), "POST /json", json).0, 200, "{arguments:?}");
+        let (status, body) = send(ratelimit.http(), "POST /v1/check", check);
+        assert!(status == 404 && body.contains(message), "{arguments:?}: {status} {body}");
+        let hidden = send(ratelimit.http(), "GET /openapi.json", "").0;
+        assert_eq!(hidden == 404, arguments.is_empty(), "{arguments:?}: {hidden}");
+    }
+}

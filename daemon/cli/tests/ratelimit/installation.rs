@@ -59,8 +59,13 @@ impl Installation {
 
     /// Starts the command and waits until it is ready.
     pub(crate) fn start(&self, variables: &[(&str, &str)]) -> Ratelimit {
+        self.start_with(variables, &[])
+    }
+
+    /// The same with arguments.
+    pub(crate) fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ratelimit {
         let is_last = |line: &str| line.starts_with("  limits ");
-        let daemon = Daemon::spawn_until(&mut self.command(variables), is_last);
+        let daemon = Daemon::spawn_until(self.command(variables).args(arguments), is_last);
         let listeners = daemon.greeting.lines().filter_map(|line| {
             let (name, rest) = line.strip_prefix("  ")?.split_at_checked(18)?;
             let address = rest.split(',').next().unwrap_or_default();

@@ -14,6 +14,7 @@ use process::Daemon;
 
 /// Policies that do not recover during a test.
 const POLICIES: &str = r#"
+operators: loopback
 policies:
   api: { limits: ["5/d log"] }
   many: { limits: ["1000/d log"] }

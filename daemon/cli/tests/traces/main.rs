@@ -21,6 +21,7 @@ use protobuf::{all, nested, number};
 const PARENT: &str = "b7ad6b7169203331";
 const SECRET: &str = "a-secret-key";
 const CONFIG: &str = r#"
+operators: loopback
 policies: { traced: { limits: [1/d log] }, other: { limits: [9/d log] } }
 rules: [{ policy: traced, key: "gate-{header.x-api-key}" }]
 "#;

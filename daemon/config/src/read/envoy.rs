@@ -23,6 +23,8 @@ pub struct Envoy {
     pub charging: Charging,
     /// The response for descriptor rules while the store is unavailable.
     pub on_store_error: RuleOnStoreError,
+    /// Who may give hits back and send limits in descriptors.
+    pub refunds_and_limits: RefundsAndLimits,
     /// Whether responses contain headers for the client's response.
     pub response_headers: bool,
     /// Whether responses contain dynamic metadata.
@@ -51,6 +53,8 @@ pub struct CompatOptions {
     /// The health conditions of envoyproxy/ratelimit; without them, the daemon is healthy once
     /// limits are loaded.
     pub health: Option<CompatHealth>,
+    /// Whether the HTTP listener serves nothing that envoyproxy/ratelimit does not have.
+    pub hides_api: bool,
     /// The path of the metrics page, if not `/metrics`.
     pub metrics_path: Option<String>,
 }
@@ -125,6 +129,18 @@ pub enum RuleOnStoreError {
     Error,
 }
 
+/// Who may give hits back and send limits in descriptors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefundsAndLimits {
+    /// Every client for descriptor rules, operators for policies.
+    #[default]
+    Rules,
+    /// Every client.
+    All,
+    /// Operators only.
+    Operators,
+}
+
 /// The section, and the domains that its files define.
 pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), Invalid> {
     let paths: Vec<(PathBuf, Origin)> = fields.list_with_origins("config")?;
@@ -133,6 +149,7 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), 
         merge_domains: fields.get("merge_domains")?,
         charging: fields.get("charging")?,
         on_store_error: fields.get("on_store_error")?,
+        refunds_and_limits: fields.get("refunds_and_limits")?,
         response_headers: fields.get("response_headers")?,
         dynamic_metadata: fields.get("dynamic_metadata")?,
         shadow: fields.get("shadow")?,

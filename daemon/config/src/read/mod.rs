@@ -31,6 +31,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         store: store?,
         listen: listen?,
         tokens: tokens?,
+        operators: fields.get("operators")?,
         policies,
         overrides_files,
         rules: rules?,

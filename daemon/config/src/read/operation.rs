@@ -89,9 +89,13 @@ pub(super) fn bounds(fields: &SectionReader<'_>) -> Result<Bounds, Invalid> {
         body: fields.get("body")?,
         checks: fields.get("checks")?,
         connections: fields.get("connections")?,
+        peer_connections: fields.get("peer_connections")?,
         header_timeout: fields.get("header_timeout")?,
         idle: fields.get("idle")?,
         pipeline: fields.get("pipeline")?,
+        output: fields.get("output")?,
+        write_timeout: fields.get("write_timeout")?,
+        buffers: fields.get("buffers")?,
         connection_age: fields.get("connection_age")?,
     })
 }
@@ -103,6 +107,7 @@ pub(super) fn listen(fields: &SectionReader<'_>) -> Result<Listen, Invalid> {
         grpc: fields.get("grpc")?,
         resp: fields.get("resp")?,
         metrics: fields.get("metrics")?,
+        hosts: fields.list("hosts")?,
         tls: tls?,
     })
 }

@@ -20,7 +20,12 @@ pub(super) fn read(
     // All rules are read, so that all mistakes are found.
     let rules: Vec<_> = readers.iter().map(|reader| rule(reader, names)).collect();
     let rules: Vec<_> = rules.into_iter().collect::<Result<_, _>>()?;
-    let rules = Rules { rules, on_no_rule: root.get("default")? };
+    let rules = Rules {
+        rules,
+        on_no_rule: root.get("default")?,
+        path_case: root.get("path_case")?,
+        ambiguous_paths: root.get("ambiguous_paths")?,
+    };
     let Some(policies) = policies else { return Ok(rules) };
     rules.check(policies).map_err(|error| {
         let Some(rule) = readers.get(error.rule) else { return Invalid };
@@ -139,6 +144,7 @@ pub(super) fn jwt(
         header: fields.get("header")?,
         issuer: fields.get::<Option<String>>("issuer")?.map(Into::into),
         audience: fields.get::<Option<String>>("audience")?.map(Into::into),
+        require_exp: fields.get("require_exp")?,
         leeway: fields.get("leeway")?,
         ..jwt
     };

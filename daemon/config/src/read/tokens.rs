@@ -11,7 +11,7 @@ use crate::fields::{Invalid, SectionReader};
 pub struct TokenConfig {
     /// The unique name of the token in the audit log.
     pub name: String,
-    /// The token, or the file that contains it.
+    /// The token, the file that contains it, or its digest.
     pub secret: TokenSecret,
     /// The scopes; at least one.
     pub scopes: Vec<Scope>,
@@ -19,13 +19,15 @@ pub struct TokenConfig {
     pub policies: Vec<String>,
 }
 
-/// A token, or the file that contains it.
+/// A token, the file that contains it, or its digest.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSecret {
     /// The token itself.
     Text(String),
     /// The file that contains it.
     File(PathBuf),
+    /// Its SHA-256 digest.
+    Sha256([u8; 32]),
 }
 
 /// Omits the token.
@@ -33,9 +35,20 @@ impl fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TokenSecret::Text(_) => f.write_str("Text(***)"),
+            TokenSecret::Sha256(_) => f.write_str("Sha256(***)"),
             TokenSecret::File(path) => f.debug_tuple("File").field(path).finish(),
         }
     }
+}
+
+/// Which clients may operate without a token, if no tokens are configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Operators {
+    /// Clients on a Unix socket only.
+    #[default]
+    Tokens,
+    /// Clients on this machine too, for development.
+    Loopback,
 }
 
 /// A permission of a token.
@@ -84,18 +97,29 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Inval
 
 fn token(fields: &SectionReader<'_>) -> Result<TokenConfig, Invalid> {
     let scopes = fields.list("scopes");
-    let secret = match (fields.get("token")?, fields.get::<Option<PathBuf>>("token_file")?) {
-        (Some(token), None) => Ok(TokenSecret::Text(token)),
-        (None, Some(file)) => Ok(TokenSecret::File(file)),
-        (Some(_), Some(_)) => {
-            Err(fields.report("token", "token and token_file are both set; remove one of the two"))
-        }
-        (None, None) => {
-            let message = "a token needs token_file, the file that contains it";
-            Err(fields.report("token_file", message))
-        }
-    };
+    let secret = secret(fields);
     let policies = fields.list("policies")?;
     let name = fields.get::<Option<String>>("name")?.ok_or(Invalid);
     Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
+}
+
+fn secret(fields: &SectionReader<'_>) -> Result<TokenSecret, Invalid> {
+    let token = fields.get::<Option<String>>("token")?.map(TokenSecret::Text);
+    let file = fields.get::<Option<PathBuf>>("token_file")?.map(TokenSecret::File);
+    let digest = fields.get::<Option<[u8; 32]>>("token_sha256")?.map(TokenSecret::Sha256);
+    let fields_of_secret = [("token", token), ("token_file", file), ("token_sha256", digest)];
+    let mut present =
+        fields_of_secret.into_iter().filter_map(|(name, secret)| Some((name, secret?)));
+    match (present.next(), present.next()) {
+        (Some((_, secret)), None) => Ok(secret),
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!("{first} and {second} are both set; remove one of the two");
+            Err(fields.report(first, message))
+        }
+        (None, _) => {
+            let message = "a token needs token_file, the file that contains it, or token_sha256, \
+                           its digest";
+            Err(fields.report("token_file", message))
+        }
+    }
 }

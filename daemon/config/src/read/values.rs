@@ -7,12 +7,13 @@ use http::HeaderName;
 use tollgate::{Cost, OnStoreError, Policy, TableFull};
 use tollgate_descriptors::Charging;
 use tollgate_rules::{
-    HostPattern, Ipv6Prefix, MethodName, Networks, OnMissing, OnNoRule, PathPattern, Template,
+    AmbiguousPaths, HostPattern, Ipv6Prefix, MethodName, Networks, OnMissing, OnNoRule, PathCase,
+    PathPattern, Template,
 };
 
-use super::envoy::RuleOnStoreError;
+use super::envoy::{RefundsAndLimits, RuleOnStoreError};
 use super::operation::{HeaderStyle, LogFormat, LogLevel, Privacy};
-use super::tokens::Scope;
+use super::tokens::{Operators, Scope};
 use crate::address::Address;
 use crate::fields::FromValue;
 use crate::schema::Value;
@@ -45,6 +46,7 @@ from_values! {
     HeaderName { Value::HeaderName(name) => Some(name.clone()), }
     HostPattern { Value::Host(host) => Some(host.clone()), }
     MethodName { Value::Method(method) => Some(method.clone()), }
+    [u8; 32] { Value::Sha256(digest) => Some(*digest), }
     Networks { Value::Networks(networks) => Some(networks.clone()), }
     OnMissing { Value::Keyword(word) => OnMissing::parse(word).ok(), }
     PathBuf { Value::Path(path) => Some(path.clone()), }
@@ -61,6 +63,7 @@ macro_rules! keywords {
 }
 
 keywords! {
+    AmbiguousPaths { "strictest" => Strictest, "deny" => Deny, }
     Charging { "atomic" => Atomic, "reference" => Reference, }
     HeaderStyle {
         "draft11" => Draft11, "legacy-delta" => LegacyDelta, "legacy-epoch" => LegacyEpoch,
@@ -71,8 +74,11 @@ keywords! {
         "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug, "trace" => Trace,
     }
     OnNoRule { "pass" => Pass, "deny" => Deny, }
+    Operators { "tokens" => Tokens, "loopback" => Loopback, }
     OnStoreError { "deny" => Deny, "allow" => Allow, }
+    PathCase { "sensitive" => Sensitive, "insensitive" => Insensitive, }
     Privacy { "plain" => Plain, "masked" => Masked, "hashed" => Hashed, }
+    RefundsAndLimits { "rules" => Rules, "all" => All, "operators" => Operators, }
     RuleOnStoreError { "deny" => Deny, "allow" => Allow, "error" => Error, }
     Scope { "check" => Check, "operate" => Operate, "read" => Read, "admin" => Admin, }
     TableFull { "deny" => Deny, "allow" => Allow, }

@@ -75,19 +75,58 @@ pub(super) static TIER: Format = Format::new("name", "pro", |name| {
 
 pub(super) static TOKEN_NAME: Format = Format::new("name", "gateway", word).pattern(WORD);
 
+/// The shortest token, in bytes: shorter ones can be guessed.
+pub const MIN_TOKEN_BYTES: usize = 16;
+/// The longest token, in bytes.
+pub const MAX_TOKEN_BYTES: usize = 1_024;
+
+/// The message about a token of this length, which is too short.
+#[must_use]
+pub fn short_token(len: usize) -> String {
+    format!(
+        "the token has {len} bytes, fewer than {MIN_TOKEN_BYTES}; generate one with openssl rand \
+         -hex 16"
+    )
+}
+
 pub(super) static TOKEN: Format = Format::new("token", "\"…\"", |token| match token {
     // The mask in the output of `config print` must not become a guessable token.
     "***" => {
         Err("*** is a mask for a hidden token; write the token itself, or use token_file"
             .to_owned())
     }
-    _ if (1..=1024).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-        text(token)
+    _ if token.len() > MAX_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+        Err("expected 16 to 1024 ASCII characters without spaces".to_owned())
     }
-    _ => Err("expected 1 to 1024 ASCII characters without spaces".to_owned()),
+    _ if token.len() < MIN_TOKEN_BYTES => Err(short_token(token.len())),
+    _ => text(token),
 })
-.pattern("^[!-~]{1,1024}$")
+.pattern("^[!-~]{16,1024}$")
 .hidden();
+
+// Hidden in messages, because it may be the token itself by mistake.
+pub(super) static TOKEN_SHA256: Format =
+    Format::new("SHA-256 digest", "\"9f86…\"", |text| match sha256(text) {
+        Some(digest) => Ok(Value::Sha256(digest)),
+        None => Err("expected the SHA-256 digest of the token, 64 hexadecimal digits; run printf \
+                     %s TOKEN | sha256sum"
+            .to_owned()),
+    })
+    .pattern("^[0-9A-Fa-f]{64}$")
+    .hidden();
+
+fn sha256(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    if text.len() != 2 * digest.len() {
+        return None;
+    }
+    for (byte, digits) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let nibble = |digit: u8| char::from(digit).to_digit(16).map(u8::try_from);
+        let (high, low) = (nibble(*digits.first()?)?.ok()?, nibble(*digits.last()?)?.ok()?);
+        *byte = high << 4 | low;
+    }
+    Some(digest)
+}
 
 pub(super) static POLICY_PATTERN: Format = Format::new("name of a policy", "\"*\"", |pattern| {
     let name = pattern.strip_suffix('*').unwrap_or(pattern);

@@ -10,5 +10,6 @@ mod sections;
 
 pub(super) use field::{Field, Kind, Section};
 pub(super) use format::Format;
+pub use format::{MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, short_token};
 pub(super) use scalar::{Scalar, Value, one_of};
 pub(super) use sections::ROOT;

@@ -54,6 +54,8 @@ pub(crate) enum Value {
     Method(MethodName),
     Networks(Networks),
     PathPattern(PathPattern),
+    /// A SHA-256 digest.
+    Sha256([u8; 32]),
     Template(Template),
 }
 
@@ -120,11 +122,13 @@ fn bytes(text: &str, min: u64, max: u64) -> Result<u64, String> {
         "" | "B" => Some(1),
         "KiB" => Some(1024),
         "MiB" => Some(1024 * 1024),
+        "GiB" => Some(1024 * 1024 * 1024),
         _ => None,
     };
     let read = digits(number).zip(scale).and_then(|(digit, scale)| digit.checked_mul(scale));
+    let example = if min > 64 * 1024 { "256MiB" } else { "64KiB" };
     read.filter(|x| (min..=max).contains(x))
-        .ok_or_else(|| format!("expected a number of bytes from {min} to {max}, such as 64KiB"))
+        .ok_or_else(|| format!("expected a number of bytes from {min} to {max}, such as {example}"))
 }
 
 fn word(

@@ -76,8 +76,14 @@ sections! {
         store: Kind::Section(&STORE), "{}" => "The store for the state of limits.";
         listen: Kind::Section(&LISTEN), "{}" => "The listeners: `HOST:PORT`, `unix:PATH` or `off`.";
         tokens: Kind::Sections(&TOKEN), "[]" =>
-            "Access tokens. Without tokens, operator commands and limits given in a request are \
-             accepted from loopback only.";
+            "Access tokens. With tokens, every request needs one. Without, every client may check \
+             and read, and `operators` states which clients may operate.";
+        operators: keyword(&["tokens", "loopback"], &[]), "tokens" =>
+            "Which clients may send operator commands and limits in place of a policy: `tokens` \
+             admits those whose token has the scope `operate` and, without `tokens`, clients on a \
+             Unix socket; `loopback` also admits, without `tokens`, clients on this machine. That \
+             is for development only: any local program, and a proxy that adds no header, may \
+             operate.";
         policies: map(&format::POLICY_NAME, &Kind::Section(&POLICY)), "{}" =>
             "The policies by name.";
         rules: Kind::Sections(&RULE), "[]" =>
@@ -85,6 +91,12 @@ sections! {
              decided together. A rule has either `checks` or the fields of a single check.";
         default: keyword(&["pass", "deny"], &[]), "pass" =>
             "What happens to a request that no rule matches.";
+        ambiguous_paths: keyword(&["strictest", "deny"], &[]), "strictest" =>
+            "What happens to a request whose path servers may read in different ways, such as \
+             `/a;b`, `/a%2Fb` or `/a/../b`: the rules for all readings apply, or it is denied.";
+        path_case: keyword(&["sensitive", "insensitive"], &[]), "sensitive" =>
+            "Whether `/Login` is another path than `/login`. Use `insensitive` if the application \
+             ignores case, like those in Express or ASP.NET; `{path}` is then in lower case.";
         trusted_proxies: list(&format::PROXY), "[]" =>
             "The proxies that are trusted to report the client's address: networks, addresses, \
              and `unix` for peers on a Unix socket.";
@@ -122,9 +134,13 @@ sections! {
              only.";
         max_keys: count(1, u64::MAX), "1000000", needs_restart() =>
             "The maximum number of keys. Memory store only.";
+        max_bytes: bytes(1024 * 1024, 1 << 50), "256MiB", needs_restart() =>
+            "The maximum size of keys, blocks and request ids together, for which the process needs \
+             up to a quarter more. Request ids take at most half of it. The default is enough for \
+             `max_keys` with token buckets, and 200,000 request ids. Memory store only.";
         table_full: keyword(&["deny", "allow"], &[]), "deny", needs_restart() =>
-            "The decision for a new key while the table is full of keys that deny or hold leases. \
-             Memory store only.";
+            "The decision for a new key while `max_keys` or `max_bytes` is used up by keys that deny or \
+             hold leases. Memory store only.";
         connections: count(1, 64), "2", needs_restart() =>
             "The number of connections to each Redis server. This field and all that follow apply \
              to Redis stores only.";
@@ -174,6 +190,11 @@ sections! {
             "The listener for Envoy's rate limit service over gRPC.";
         resp: ADDRESS, "127.0.0.1:6380", needs_restart() => "The listener for Redis clients.";
         metrics: ADDRESS, "127.0.0.1:9091", needs_restart() => "The listener for `/metrics`.";
+        hosts: list(&format::HOST), "[]" =>
+            "Names, besides `localhost` and IP addresses, under which clients reach a listener of \
+             HTTP on a loopback address: hosts without port, with a leading `*.` all subdomains. \
+             The JSON API refuses requests for other hosts there, which web pages send after they \
+             have pointed a name of theirs at this machine.";
         tls: Kind::Section(&TLS), "{}" => "TLS for all listeners, if `cert` is set.";
     }
 
@@ -193,6 +214,10 @@ sections! {
         token: text(&format::TOKEN), "null", secret() => "The token. Prefer `token_file`.";
         token_file: FILE, "null" =>
             "A file that contains the token. It is reloaded when it changes.";
+        token_sha256: text(&format::TOKEN_SHA256), "null", secret() =>
+            "The SHA-256 digest of the token, so that the configuration contains no secret: the \
+             output of `printf %s TOKEN | sha256sum`. Use it for random tokens only; a short one \
+             can be guessed from its digest.";
         scopes: keywords(&["check", "operate", "read", "admin"]), "",
             required("a token needs scopes, such as [check]") =>
             "What the token permits: `check` to make decisions, `operate` to reset, block, refund \
@@ -245,6 +270,9 @@ sections! {
              verified the token; otherwise any client can claim anything.";
         issuer: TEXT, "null" => "The required value of `iss`, if any.";
         audience: TEXT, "null" => "The value that `aud` must contain, if any.";
+        require_exp: BOOL, "true" =>
+            "Whether a token without `exp`, which would be valid for ever, is invalid. Only with \
+             `verify`.";
         header: text(&format::HEADER_NAME), "authorization" =>
             "The header that carries the token, with or without `Bearer`.";
         leeway: duration(Duration::ZERO), "1min" =>
@@ -266,6 +294,10 @@ sections! {
             "The response for descriptors with a limit from a file or a control plane while the \
              store is unavailable: over the limit, within the limit, or an error, so that Envoy's \
              `failure_mode_deny` decides. Policies have their own `on_store_error`.";
+        refunds_and_limits: keyword(&["rules", "all", "operators"], &[]), "rules" =>
+            "Who may give hits back (`is_negative_hits`) and send a `limit` in a descriptor: with \
+             `rules` every client for descriptors whose limit is from a file or a control plane, \
+             and operators for policies; with `all` every client; with `operators` operators only.";
         response_headers: BOOL, "false" =>
             "Whether responses to Envoy contain the headers configured in `headers`, for the \
              client's response.";
@@ -307,10 +339,19 @@ sections! {
     }
 
     LIMITS {
-        key_bytes: bytes(1, 65_536), "65536" => "The maximum size of a key.";
+        key_bytes: bytes(1, 65_536), "4KiB" =>
+            "The maximum size of a key. The memory store and Redis keep a key of more than 256 \
+             bytes as its hash.";
         body: bytes(64, 64 * 1024 * 1024), "64KiB" => "The maximum size of a request body.";
         checks: count(1, 32), "32" => "The maximum number of checks in a request.";
-        connections: count(1, 1_000_000), "10000" => "The maximum number of open connections.";
+        connections: count(1, 1_000_000), "10000" =>
+            "The maximum number of open connections of each listener. At the limit, idle \
+             connections are closed in favour of new ones. With tokens, connections that have sent \
+             no valid token share at most nine tenths of it, and the oldest of them give way.";
+        peer_connections: count(1, 1_000_000), "1000" =>
+            "The maximum number of open connections from one address, on each listener; loopback \
+             addresses count too, and a network of IPv6 with 64 bits counts as one address. More \
+             are closed at once.";
         header_timeout: duration(MILLISECOND), "10s" =>
             "The timeout for receiving the head of a request, and the timeout for receiving its \
              body.";
@@ -318,6 +359,17 @@ sections! {
         pipeline: count(1, 1_000_000), "16384" =>
             "The maximum number of commands that a Redis client may queue in a transaction, and \
              of pipelined commands that are decided before the daemon replies.";
+        output: bytes(16 * 1024, 64 * 1024 * 1024), "1MiB" =>
+            "The size of the responses of a connection that wait to be sent from which on no further \
+             request of it is answered, until the client has read some.";
+        write_timeout: duration(MILLISECOND), "10s" =>
+            "The time after which a connection is closed whose client reads no byte of the \
+             responses that wait for it.";
+        buffers: bytes(1024 * 1024, 1024 * 1024 * 1024 * 1024), "256MiB" =>
+            "The maximum size of the buffers of all connections together: Redis commands and \
+             transactions that are not complete, and responses that are not sent. The first 4 KiB \
+             in each direction of a connection are not counted. While the buffers are full, \
+             connections that need more are closed.";
         connection_age: duration(Duration::from_secs(1)), "30min" =>
             "The age at which a gRPC connection is closed gracefully, so that clients spread over \
              all daemons. Each connection gets a random age, up to a tenth less.";

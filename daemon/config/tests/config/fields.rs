@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tollgate::OnStoreError;
 use tollgate_config::{
-    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Privacy, RuleOnStoreError, Scope,
-    TokenSecret, config_reference,
+    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Operators, Privacy,
+    RefundsAndLimits, RuleOnStoreError, Scope, TokenSecret, config_reference,
 };
-use tollgate_rules::{OnMissing, OnNoRule};
+use tollgate_rules::{AmbiguousPaths, OnMissing, OnNoRule, PathCase};
 
 #[test]
 fn fields_for_envoy_and_redis_clients_are_read() {
@@ -20,11 +20,32 @@ fn fields_for_envoy_and_redis_clients_are_read() {
     assert_eq!(envoy.on_store_error, RuleOnStoreError::Error);
     assert!(envoy.response_headers && envoy.dynamic_metadata);
     assert!(envoy.shadow && envoy.reference_metrics);
+    assert_eq!(envoy.refunds_and_limits, RefundsAndLimits::All);
     let xds = envoy.xds.as_ref().unwrap();
     assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
     let tls = xds.tls.as_ref().unwrap();
     assert!(envoy.config.len() == 2 && tls.ca.is_some() && tls.key.is_some());
     assert_eq!((config.limits.pipeline, config.limits.connection_age.as_secs()), (100, 3_600));
+}
+
+#[test]
+fn every_field_of_a_token_is_read() {
+    let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
+    let [gateway, ops, hashed] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
+    assert_eq!(gateway.secret, TokenSecret::File("gateway.token".into()));
+    assert_eq!(
+        (&*gateway.scopes, &*gateway.policies),
+        (&[Scope::Check][..], &["*".to_owned()][..])
+    );
+    assert_eq!(
+        (&ops.secret, &*ops.name),
+        (&TokenSecret::Text("s3cret:with-#-in-it".to_owned()), "ops")
+    );
+    assert_eq!(ops.scopes, [Scope::Operate, Scope::Read]);
+    assert_eq!(ops.policies, ["api", "s*"]);
+    let TokenSecret::Sha256([0x9f, 0x86, .., 0x0a, 0x08]) = hashed.secret else {
+        panic!("{:?}", hashed.secret)
+    };
 }
 
 #[test]
@@ -34,28 +55,24 @@ fn every_field_is_read() {
     assert_eq!(config.store.data.as_deref(), Some("state".as_ref()));
     assert_eq!(config.store.snapshot_interval, Duration::from_millis(1_500));
     assert_eq!(config.store.max_keys, 50_000);
+    assert_eq!(config.store.max_bytes, 1 << 30);
     assert_eq!(config.store.table_full, tollgate::TableFull::Allow);
     assert_eq!(config.listen.http.to_string(), "[::1]:8088");
     assert_eq!(config.limits.key_bytes, 512);
     assert_eq!(config.limits.body, 16 * 1024);
     assert_eq!(config.limits.checks, 8);
-    assert_eq!(config.limits.connections, 100);
+    assert_eq!((config.limits.connections, config.limits.peer_connections), (100, 50));
     assert_eq!(config.limits.header_timeout, Duration::from_secs(5));
     assert_eq!(config.limits.idle, Duration::from_secs(60));
+    assert_eq!((config.limits.output, config.limits.buffers), (64 * 1024, 8 * 1024 * 1024));
+    assert_eq!(config.limits.write_timeout, Duration::from_secs(3));
     assert_eq!(config.drain.timeout, Duration::from_secs(3));
     assert_eq!(config.listen.metrics, Address::Unix("run/metrics".into()));
+    assert_eq!(config.listen.hosts.len(), 2);
     let tls = config.listen.tls.as_ref().unwrap();
     assert_eq!((&*tls.cert, &*tls.key), ("tls/cert.pem".as_ref(), "tls/key.pem".as_ref()));
     assert_eq!(tls.client_ca.as_deref(), Some("tls/ca.pem".as_ref()));
-    let [gateway, ops] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
-    assert_eq!(gateway.secret, TokenSecret::File("gateway.token".into()));
-    assert_eq!(
-        (&*gateway.scopes, &*gateway.policies),
-        (&[Scope::Check][..], &["*".to_owned()][..])
-    );
-    assert_eq!((&ops.secret, &*ops.name), (&TokenSecret::Text("s3cret:with-#".to_owned()), "ops"));
-    assert_eq!(ops.scopes, [Scope::Operate, Scope::Read]);
-    assert_eq!(ops.policies, ["api", "s*"]);
+    assert_eq!(config.operators, Operators::Loopback);
     assert_eq!(config.overrides_files[0].path, Path::new("vips.csv"));
     for (key, tier, limits) in [
         ("user:42", None, "10/s burst 20; 1000/h sliding by 1min"),
@@ -76,13 +93,15 @@ fn every_field_is_read() {
     assert_eq!(first.checks[0].on_missing, OnMissing::Deny);
     assert_eq!((&*second.checks[0].policy, second.checks[0].tier.is_some()), ("sms", true));
     assert_eq!(config.rules.on_no_rule, OnNoRule::Deny);
+    assert_eq!(config.rules.ambiguous_paths, AmbiguousPaths::Deny);
+    assert_eq!(config.rules.path_case, PathCase::Insensitive);
     assert!(config.trusted_proxies.contains("10.1.2.3".parse().unwrap()));
     assert_eq!(config.ipv6_prefix.to_string(), "56");
     let jwt = config.jwt.as_ref().unwrap();
     assert_eq!((jwt.issuer.as_deref(), jwt.audience.as_deref()), (Some("me"), Some("you")));
     assert_eq!(
-        (jwt.header.as_str(), jwt.leeway, jwt.keys.is_none()),
-        ("x-token", Duration::ZERO, true)
+        (jwt.header.as_str(), jwt.leeway, jwt.keys.is_none(), jwt.require_exp),
+        ("x-token", Duration::ZERO, true, false)
     );
     assert_eq!(config.headers, [HeaderStyle::Draft6, HeaderStyle::LegacyEpoch]);
     assert_eq!((config.privacy, config.drain.delay), (Privacy::Masked, Duration::ZERO));
@@ -139,7 +158,7 @@ fn fields_for_another_kind_of_server_are_rejected() {
 fn fields_without_effect_are_accepted_with_their_defaults() {
     for url in ["memory", "redis://h"] {
         let yaml = format!(
-            "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, table_full: deny,
+            "store: {{ url: \"{url}\", data: null, snapshot_interval: 5s, max_keys: 1000000, max_bytes: 256MiB, table_full: deny,
                       connections: 2, deadline: 15ms, connect_timeout: 1s, ca: null, cert: null, key: null,
                       username: null, password_file: null, call_timeout: 500ms, queue: 10000, batch: 64, groups: null,
                       request_id_horizon: 30s, tls_server_name: null, sentinel_username: null,

@@ -1,8 +1,9 @@
 //! Tokens and their rights, on every listener.
 //!
-//! Without tokens every client that reaches a listener may check and spend, and clients on this
-//! machine may operate. With tokens each request needs one, from this machine too. Probes and
-//! metrics never need one: they carry no key and change nothing.
+//! Without tokens every client that reaches a listener may check and spend; clients on a Unix
+//! socket, and on this machine if the configuration says so, may also operate. With tokens each
+//! request needs one, from this machine too. Probes and metrics never need one: they carry no key
+//! and change nothing.
 
 mod principal;
 #[cfg(test)]
@@ -11,16 +12,23 @@ mod token;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::time::Duration;
 
-use crate::config::TokenConfig;
+use crate::config::{Operators, TokenConfig};
+use crate::connection::PeerAddress;
 
-pub use self::principal::Principal;
+pub use self::principal::{Anonymous, Principal};
 pub use self::token::{Digest, Token};
 
-/// The configured tokens.
+/// The time until a wrong token is answered, so that guessing is slow. Missing ones are answered at
+/// once.
+pub const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(200);
+
+/// The configured tokens, and who may operate without any.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     tokens: Vec<Token>,
+    operators: Operators,
 }
 
 impl Access {
@@ -46,13 +54,49 @@ impl Access {
             };
             errors.push(AccessError { index, token: config.name.clone(), message });
         }
-        if errors.is_empty() { Ok(Access { tokens }) } else { Err(AccessErrors(errors)) }
+        if !errors.is_empty() {
+            return Err(AccessErrors(errors));
+        }
+        Ok(Access { tokens, operators: Operators::default() })
+    }
+
+    /// Sets which clients may operate if there are no tokens.
+    #[must_use]
+    pub fn with_operators(self, operators: Operators) -> Self {
+        Access { operators, ..self }
     }
 
     /// Whether no token is configured.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.tokens.is_empty()
+    }
+
+    /// The principal of a client without a token; absent if tokens are configured. A request is
+    /// direct if nothing shows that it came through a proxy or from a web page.
+    #[must_use]
+    pub fn anonymous(
+        &self,
+        peer: PeerAddress,
+        is_direct: impl FnOnce() -> bool,
+    ) -> Option<Principal<'_>> {
+        if !self.is_open() {
+            return None;
+        }
+        let is_trusted = match self.operators {
+            Operators::Tokens => peer == PeerAddress::Unix,
+            Operators::Loopback => peer.is_local(),
+        };
+        Some(Principal::Anonymous(if !is_trusted {
+            match self.operators {
+                Operators::Tokens => Anonymous::WithoutToken,
+                Operators::Loopback => Anonymous::Remote,
+            }
+        } else if is_direct() {
+            Anonymous::Operator
+        } else {
+            Anonymous::Indirect
+        }))
     }
 
     /// The principal with this secret.

@@ -115,9 +115,10 @@ fn tokens_with_the_same_name_or_secret_are_rejected() {
 #[test]
 fn a_token_file_is_one_line_without_spaces() {
     for (at, (text, problem)) in [
-        (&b"s3cret"[..], None),
-        (b"s3cret\n", None),
-        (b"s3cret\r\n", None),
+        (&b"s3cret-of-a-file"[..], None),
+        (b"s3cret-of-a-file\n", None),
+        (b"s3cret-of-a-file\r\n", None),
+        (b"s3cret-of-a-fil\n", Some("the token has 15 bytes, fewer than 16; generate one with")),
         (b"", Some("is empty")),
         (b"\n", Some("is empty")),
         (b"s3cret\n\n", Some("an invalid byte at position 7")),
@@ -130,7 +131,7 @@ fn a_token_file_is_one_line_without_spaces() {
     {
         let file = File::new(&format!("line-{at}"), text);
         match (Access::new(&[file.token("it")]), problem) {
-            (Ok(access), None) => assert_eq!(name(&access, "s3cret"), Some("it")),
+            (Ok(access), None) => assert_eq!(name(&access, "s3cret-of-a-file"), Some("it")),
             (Err(error), Some(problem)) => {
                 let error = error.to_string();
                 assert!(error.starts_with("token \"it\": ") && error.contains(problem), "{error}");
@@ -148,7 +149,7 @@ fn a_token_file_is_one_line_without_spaces() {
 #[test]
 fn a_world_readable_file_causes_a_warning() {
     use std::os::unix::fs::PermissionsExt;
-    let secret = File::new("modes", b"secret\n");
+    let secret = File::new("modes", b"s3cret-of-a-file\n");
     for (mode, warns) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
         fs::set_permissions(&secret.0, fs::Permissions::from_mode(mode)).unwrap();
         let warning = token::read_file(&secret.0).unwrap().warning;

@@ -8,7 +8,9 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::config::{Scope, TokenConfig, TokenSecret};
+use crate::config::{
+    MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, Scope, TokenConfig, TokenSecret, short_token,
+};
 
 /// The SHA-256 digest of a secret. The secret itself is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,6 +53,7 @@ impl Token {
         let name = config.name.clone();
         let digest = match &config.secret {
             TokenSecret::Text(secret) => Digest::new(secret.as_bytes()),
+            TokenSecret::Sha256(digest) => Digest(*digest),
             TokenSecret::File(path) => {
                 let secret = read_file(path)?;
                 if let Some(warning) = secret.warning {
@@ -85,9 +88,6 @@ impl Token {
     }
 }
 
-/// The longest token, in bytes, as for tokens in the configuration itself.
-const MAX_BYTES: usize = 1_024;
-
 /// The content of a token file.
 pub(super) struct Secret {
     text: String,
@@ -116,12 +116,16 @@ pub(super) fn read_file(path: &Path) -> Result<Secret, String> {
             "{shown} is empty; write a token, such as the output of openssl rand -hex 32"
         ));
     }
-    if line.len() > MAX_BYTES {
-        return Err(format!("{shown} is longer than {MAX_BYTES} bytes, the maximum for a token"));
+    if line.len() > MAX_TOKEN_BYTES {
+        let max = MAX_TOKEN_BYTES;
+        return Err(format!("{shown} is longer than {max} bytes, the maximum for a token"));
     }
     if let Some(at) = line.iter().position(|byte| !byte.is_ascii_graphic()) {
         let rule = "a token is one line of ASCII without spaces";
         return Err(format!("{shown} has an invalid byte at position {}; {rule}", at + 1));
+    }
+    if line.len() < MIN_TOKEN_BYTES {
+        return Err(format!("{shown}: {}", short_token(line.len())));
     }
     let warning = is_world_readable
         .then(|| format!("{shown} is readable by every user; run chmod o-rwx {shown}"));

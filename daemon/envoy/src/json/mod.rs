@@ -8,7 +8,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tollgate_engine::{Engine, Remote};
-use tollgate_http::{Problem, Reply, json_with_status, problem_reply, read, text};
+use tollgate_http::{Problem, Reply, RequestHead, json_with_status, problem_reply, read, text};
 
 use crate::error::EnvoyError;
 use crate::{EnvoyContext, EnvoyState};
@@ -36,7 +36,9 @@ async fn try_answer(
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let active = engine.active();
-    let context = EnvoyContext::authenticate(state, engine, &active, remote, &head.headers)?;
+    let request_head = RequestHead::from(&head);
+    request_head.check_origin(remote, &active)?;
+    let context = EnvoyContext::authenticate(state, engine, &active, remote, request_head).await?;
     let body = read(body, &active.bounds).await?;
     let Ok(message) = request::parse(&body) else { return Ok(bad_request()) };
     match crate::answer::answer(&context, &message).await {

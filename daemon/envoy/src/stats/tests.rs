@@ -6,6 +6,7 @@ use tollgate::{ManualClock, MemoryLimiter, Timestamp};
 use tollgate_config::{Charging, Config};
 use tollgate_descriptors::{Domains, ReadOptions, Source};
 use tollgate_engine::{ActiveConfig, Engine, PeerAddress, Remote};
+use tollgate_http::RequestHead;
 
 use super::*;
 use crate::EnvoyState;
@@ -137,8 +138,9 @@ async fn send(daemon: &Daemon, request: &str) -> bool {
     let Daemon { engine, state } = daemon;
     let (active, headers) = (engine.active(), HeaderMap::new());
     let remote = Remote::new(PeerAddress::Unix);
-    let context = EnvoyContext::authenticate(state, engine, &active, &remote, &headers).unwrap();
-    answer(&context, &parse(request)).await.is_ok()
+    let head = RequestHead::without_target(&headers);
+    let context = EnvoyContext::authenticate(state, engine, &active, &remote, head).await;
+    answer(&context.unwrap(), &parse(request)).await.is_ok()
 }
 
 /// Sends requests and compares the counts of each rule: `stat total over near within shadow`.

@@ -20,6 +20,8 @@ pub(crate) struct GatewayProtocol {
     pub(super) address: AddressHeader,
     /// The line of the gateway's configuration that sends the address.
     pub(super) address_line: &'static str,
+    /// Whether it joins the lines of a header by a comma, while the application gets each.
+    pub(super) joins_headers: bool,
 }
 
 /// Where a property of the client's request is found.
@@ -48,6 +50,7 @@ const NGINX: GatewayProtocol = GatewayProtocol {
     host: Header("X-Original-Host", "proxy_set_header X-Original-Host $host;"),
     address: AddressHeader { name: "X-Real-IP", is_list: false },
     address_line: "proxy_set_header X-Real-IP $remote_addr;",
+    joins_headers: false,
 };
 
 /// `forward_auth` of Caddy, which sets its headers itself.
@@ -58,6 +61,7 @@ const CADDY: GatewayProtocol = GatewayProtocol {
     host: Header("X-Forwarded-Host", "header_up X-Forwarded-Host {hostport}"),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: "header_up X-Forwarded-For {remote_host}",
+    joins_headers: false,
 };
 
 /// The setting of Traefik that replaces the headers of clients.
@@ -71,6 +75,7 @@ const TRAEFIK: GatewayProtocol = GatewayProtocol {
     host: Header("X-Forwarded-Host", TRAEFIK_LINE),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: TRAEFIK_LINE,
+    joins_headers: false,
 };
 
 /// A Lua action of HAProxy; its configuration sets the headers.
@@ -81,6 +86,7 @@ const HAPROXY: GatewayProtocol = GatewayProtocol {
     host: Header("X-Forwarded-Host", r#"["x-forwarded-host"] = { txn.f:req_hdr("host") }"#),
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: r#"["x-forwarded-for"] = { txn.f:src() }"#,
+    joins_headers: false,
 };
 
 /// `ext_authz` of Envoy over HTTP, which forwards the request with a prefix before its path.
@@ -92,6 +98,7 @@ const ENVOY: GatewayProtocol = GatewayProtocol {
     address: AddressHeader { name: "X-Forwarded-For", is_list: true },
     address_line: "allowed_headers: { patterns: [{ exact: x-forwarded-for }] }, and \
                    use_remote_address: true",
+    joins_headers: true,
 };
 
 /// Every gateway.

@@ -59,7 +59,7 @@ pub(super) async fn answer(
     let active = engine.active();
     let header = TokenHeader::TollgateToken;
     let principal =
-        authenticate(engine, &active, remote, &head.headers, header).and_then(|principal| {
+        authenticate(engine, &active, remote, (&head).into(), header).await.and_then(|principal| {
             principal.authorize(&[Scope::Check], "forward-auth").map(|()| principal)
         });
     let principal = match principal {
@@ -140,6 +140,7 @@ fn match_rules<'a>(
     let host = gateway.host(head);
     let mut facts = Facts::new(method, target, &head.headers);
     facts.host = host.as_deref().map_err(String::as_str);
+    facts.has_joined_headers = gateway.joins_headers;
     facts.client = Client::FromHeader {
         header: gateway.address,
         peer: match remote.peer {

@@ -28,8 +28,8 @@ fn schema(parameter: Parameter) -> Value {
         Parameter::Policy => example_text("The name of a policy of the configuration.", "api"),
         Parameter::Tier => example_text("A tier of the policy.", "pro"),
         Parameter::Limit => example_text(
-            "Limits in place of a policy, in the notation of the configuration. For operators \
-             only: from loopback, or with the scope operate.",
+            "Limits in place of a policy, in the notation of the configuration. They need the scope \
+             operate.",
             "10/s burst 20",
         ),
         Parameter::Key => bounded(

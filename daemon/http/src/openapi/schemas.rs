@@ -154,12 +154,9 @@ fn inspection() -> Value {
     let cost = || count("Its cost.");
     let ends_after = seconds_or_null("The time until it ends; null if it never does.");
     let block = object("A block.", vec![("ends_after", ends_after)], vec![]);
-    let lease = vec![
-        ("lease_id", id("Its id.")),
-        ("cost", cost()),
-        ("ends_after", seconds("The time until it ends.")),
-    ];
-    let leases = list(object("A lease.", lease, vec![]));
+    let lease = vec![("cost", cost()), ("ends_after", seconds("The time until it ends."))];
+    let leases =
+        list(object("A lease.", lease, vec![("lease_id", id("Its id; for operators only."))]));
     let limit = vec![
         ("limit", text(LIMIT)),
         ("capacity", count("Its capacity.")),
@@ -169,12 +166,9 @@ fn inspection() -> Value {
         ("leases", described(leases, "The active leases.")),
     ];
     let limits = list(object("The state of a limit.", limit, vec![]));
-    let reservation = vec![
-        ("reservation_id", id("Its id.")),
-        ("cost", cost()),
-        ("acts_after", seconds("The time until it acts.")),
-    ];
-    let reservations = list(object("A reservation.", reservation, vec![]));
+    let reservation = vec![("cost", cost()), ("acts_after", seconds("The time until it acts."))];
+    let reservation_id = vec![("reservation_id", id("Its id; for operators only."))];
+    let reservations = list(object("A reservation.", reservation, reservation_id));
     let required = vec![
         ("policy", text("The policy's name.")),
         ("block", json!({ "oneOf": [{ "type": "null" }, block] })),

@@ -160,11 +160,13 @@ fn authenticate(
     });
     let Some(principal) = principal else {
         context.batch.engine.report_unauthenticated(context.batch.remote);
+        context.session.has_wrong_token = true;
         let detail = "invalid username-password pair or user is disabled; send AUTH TOKEN with a \
                       token that is configured in tokens";
         return Err(Failure::new("WRONGPASS", detail));
     };
     context.batch.principal = Some(principal);
+    context.batch.remote.authentication.finish();
     context.session.token = Some(digest);
     Ok(())
 }

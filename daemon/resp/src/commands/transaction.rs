@@ -60,19 +60,8 @@ fn exec(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
         return Err(Failure::new("EXECABORT", detail));
     }
     context.out.array(transaction.commands.len());
-    for (command, args) in &transaction.commands {
-        let mut context = CommandContext {
-            session: &mut *context.session,
-            batch: &mut *context.batch,
-            out: &mut *context.out,
-            args: args.as_args(),
-            command,
-        };
-        context.execute();
-        if context.out.is_too_long() {
-            break;
-        }
-    }
+    // The replies to all commands may be long: the client reads the first while others wait.
+    context.session.executing = transaction.commands.into_iter();
     Ok(())
 }
 

@@ -24,7 +24,7 @@ fn rules(lines: &[&str], on_no_rule: OnNoRule) -> Rules {
             checks: checks.split("; ").map(check).collect(),
         }
     });
-    Rules { rules: rules.collect(), on_no_rule }
+    Rules { rules: rules.collect(), on_no_rule, ..Rules::default() }
 }
 
 /// The elements of a list separated by commas.
@@ -124,35 +124,97 @@ fn unknown_address_is_an_error_only_for_keys_that_use_it() {
     }
 }
 
-/// Servers differ in whether an encoded slash separates segments; the rules for both readings
-/// apply.
+/// The rules for all readings apply. Other tests show which readings a path has.
 #[test]
-fn encoded_slashes_evade_no_rule() {
+fn spellings_evade_no_rule() {
     let lines = [
         "/public/** - - - -> public {path}",
-        "/login - - - -> login {path}",
+        "/login - - - -> login {ip}",
+        "/login/** - - - -> below {ip}",
         "/items/* - - - -> items {path.2}",
         "/items/*/raw - - - -> raw {path.2}",
+        "/key/** - - - -> key {header.x-api-key} error",
     ];
+    const LOGIN: &str = "login 203.0.113.7";
     for (target, passing, denying) in [
-        ("/login", "login /login", "login /login"),
-        ("/login%2F", "login /login", "deny"),
-        ("/x%2F..%2Flogin", "login /login", "deny"),
+        ("/login", &[LOGIN][..], ""),
+        ("/login/", &[LOGIN], ""),
+        ("/login%2F", &[LOGIN], "deny"),
+        ("/login;x=1", &[LOGIN], "deny"),
+        ("/x%2F..%2Flogin", &[LOGIN], "deny"),
         (
             "/public/..%2Flogin",
-            "login /login; public /public/..%2Flogin",
-            "login /login; public /public/..%2Flogin",
+            &[LOGIN, "public /public/..%2Flogin", "public /public/../login"],
+            "",
         ),
-        ("/public/a%2Fb", "public /public/a/b", "public /public/a/b"),
-        ("/items/a%2fb", "items a%2Fb", "deny"),
-        ("/items/a%2Fraw", "raw a; items a%2Fraw", "raw a; items a%2Fraw"),
-        ("/items/a%252Fraw", "items a%2Fraw", "items a%2Fraw"),
-        ("/other%2Fx", "pass", "deny"),
+        ("/public/..;/login", &["public /public/..;/login", LOGIN, "public /public/../login"], ""),
+        (
+            "/public/\\..\\..\\login",
+            &["public /public/\\..\\..\\login", LOGIN, "public /public/../../login"],
+            "",
+        ),
+        ("/login/../public", &["public /public", "below 203.0.113.7"], ""),
+        ("/public/a%2Fb", &["public /public/a/b", "public /public/a%2Fb"], ""),
+        ("/items/a%2fb", &["items a%2Fb"], "deny"),
+        ("/items/a%2Fraw", &["raw a", "items a%2Fraw"], ""),
+        ("/items/a;1", &["items a;1", "items a"], ""),
+        ("/other%2Fx", &["pass"], "deny"),
+        // An error may let a request pass, and so may not replace a decision.
+        ("/key", &["error: the request has no header.x-api-key"], ""),
+        ("/key/..;/login", &["denied: the request has no header.x-api-key"], ""),
     ] {
+        let passing = passing.join("; ");
+        let denying = if denying.is_empty() { &*passing } else { denying };
         let headers = headers(&[]);
         let facts = facts(target, &headers);
         assert_eq!(outcome(&rules(&lines, OnNoRule::Pass), &facts), passing, "{target}");
         assert_eq!(outcome(&rules(&lines, OnNoRule::Deny), &facts), denying, "{target}");
+    }
+}
+
+#[test]
+fn ambiguous_paths_can_be_denied() {
+    let ambiguous_paths = AmbiguousPaths::Deny;
+    let rules = Rules { ambiguous_paths, ..rules(&["- - - - -> all {path}"], OnNoRule::Pass) };
+    let denied = "denied: servers may read the path in different ways; send it normalized";
+    for (target, expected) in [
+        ("/a%20b/c.html?x=;", "all /a b/c.html"),
+        ("/a//b", "all /a/b"),
+        ("/a;b", denied),
+        ("/a%2Fb", denied),
+        ("/a/../b", denied),
+        ("//a", denied),
+    ] {
+        let headers = headers(&[]);
+        assert_eq!(outcome(&rules, &facts(target, &headers)), expected, "{target}");
+    }
+}
+
+#[test]
+fn paths_with_too_many_readings_or_checks_are_denied() {
+    let key = ["all {path}", "all {ip}:{path}", "all {method}:{path}"].join("; ");
+    let rules = rules(&[&format!("- - - - -> {key}")], OnNoRule::Pass);
+    let denied = "denied: servers may read the path in different ways; send it normalized";
+    for target in ["//a%252fb;c\\..#d./", "/a;b%2F..\\c/d%20/e"] {
+        let headers = headers(&[]);
+        assert_eq!(outcome(&rules, &facts(target, &headers)), denied, "{target}");
+    }
+}
+
+#[test]
+fn case_of_paths_can_be_ignored() {
+    let path_case = PathCase::Insensitive;
+    let lines = ["/Login/*.PHP - - - -> login {path}", "/ü/** - - - -> other {path.1}"];
+    let rules = Rules { path_case, ..rules(&lines, OnNoRule::Pass) };
+    for (target, expected) in [
+        ("/login/a.php", "login /login/a.php"),
+        ("/LOGIN/A.PHP", "login /login/a.php"),
+        ("/%4cogin/A.pHP", "login /login/a.php"),
+        ("/%C3%9C/x", "other ü"),
+        ("/%DC/x", "pass"),
+    ] {
+        let headers = headers(&[]);
+        assert_eq!(outcome(&rules, &facts(target, &headers)), expected, "{target}");
     }
 }
 

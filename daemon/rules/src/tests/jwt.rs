@@ -134,6 +134,9 @@ fn bearer(token: &str) -> String {
     format!("authorization: Bearer {token}")
 }
 
+/// The claims of a token that does not end soon.
+const CLAIMS: &str = r#"{"sub":"u","exp":9999999999}"#;
+
 const ALL: [&str; 9] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
 
@@ -144,13 +147,13 @@ fn signatures_are_bound_to_algorithm_and_key() {
     let ids = [("r", "RS PS"), ("e", "ES256"), ("e3", "ES384")];
     for signed in ALL {
         for named in ALL {
-            let token = keys.token(signed, &format!(r#"{{"alg":"{named}"}}"#), r#"{"sub":"u"}"#);
+            let token = keys.token(signed, &format!(r#"{{"alg":"{named}"}}"#), CLAIMS);
             let expected = if named == signed { "u" } else { "-" };
             assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {named}");
         }
         for (id, families) in ids {
             let head = format!(r#"{{"alg":"{signed}","kid":"{id}"}}"#);
-            let token = keys.token(signed, &head, r#"{"sub":"u"}"#);
+            let token = keys.token(signed, &head, CLAIMS);
             let fits = families.split(' ').any(|part| signed.starts_with(part));
             let expected = if fits { "u" } else { "-" };
             assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{signed} {id}");
@@ -164,7 +167,7 @@ fn unsigned_and_forged_tokens_have_no_claims() {
     let only_rs256 = [r#","alg":"RS256","use":"sig","key_ops":["verify"]"#, "", "", ""];
     let jwt = Jwt::signed(keys.set(only_rs256));
     let head = |text: &str| format!("{{{text}}}");
-    let claims = r#"{"sub":"u"}"#;
+    let claims = CLAIMS;
     for (signed, header, expected) in [
         ("RS256", r#""alg":"RS256""#, "u"),
         // The key is restricted to another algorithm.
@@ -205,6 +208,7 @@ fn tokens_are_valid_between_their_times_for_issuer_and_audience() {
         issuer: Some("https://issuer".into()),
         audience: Some("api".into()),
         leeway: Duration::from_secs(10),
+        require_exp: false,
         ..Jwt::signed(keys.set([""; 4]))
     };
     let who = r#""sub":"u","iss":"https://issuer","aud":"api""#;
@@ -231,6 +235,25 @@ fn tokens_are_valid_between_their_times_for_issuer_and_audience() {
     ] {
         let token = keys.token("ES256", r#"{"alg":"ES256"}"#, &format!("{{{claims}}}"));
         assert_eq!(key(&jwt, "sub", &[&bearer(&token)]), expected, "{claims}");
+    }
+}
+
+#[test]
+fn tokens_without_an_expiry_are_invalid_by_default() {
+    let keys = Keys::new();
+    let strict = Jwt::signed(keys.set([""; 4]));
+    let lenient = Jwt { require_exp: false, ..strict.clone() };
+    let unverified = Jwt::unverified();
+    for (claims, by_strict) in [
+        (r#"{"sub":"u"}"#.to_owned(), "-"),
+        (format!(r#"{{"sub":"u","nbf":{}}}"#, NOW - 1), "-"),
+        (r#"{"sub":"u","Exp":9999999999}"#.to_owned(), "-"),
+        (CLAIMS.to_owned(), "u"),
+    ] {
+        let token = bearer(&keys.token("EdDSA", r#"{"alg":"EdDSA"}"#, &claims));
+        assert_eq!(key(&strict, "sub", &[&token]), by_strict, "{claims}");
+        assert_eq!(key(&lenient, "sub", &[&token]), "u", "{claims}");
+        assert_eq!(key(&unverified, "sub", &[&token]), "u", "{claims}");
     }
 }
 

@@ -204,3 +204,28 @@ proptest! {
         }
     }
 }
+
+/// A comma with a space is part of a value, such as that of `User-Agent`.
+#[test]
+fn joined_lines_of_a_header_are_ambiguous() {
+    for (value, is_ambiguous) in [
+        ("a", false),
+        ("(KHTML, like Gecko)", false),
+        ("a,b", true),
+        ("a,", true),
+        (",a", true),
+        (", a", true),
+        ("a, b,c", true),
+    ] {
+        let headers = headers(&[&format!("x-api-key: {value}")]);
+        let mut facts = facts("/", &headers);
+        let template = Template::parse("{header.x-api-key}").unwrap();
+        let path = Path::decoded(b"/");
+        let expected = Ok(value.as_bytes().to_vec());
+        assert_eq!(template.key(&facts, &path, 64), expected, "{value}");
+        facts.has_joined_headers = true;
+        let ambiguous = Err(KeyError::Ambiguous("header.x-api-key".to_owned()));
+        let expected = if is_ambiguous { ambiguous } else { expected };
+        assert_eq!(template.key(&facts, &path, 64), expected, "{value}");
+    }
+}

@@ -113,6 +113,10 @@ families! {
         "Keys in memory, in all tables.";
     KEYS_MAX: Gauge "tollgate_keys_max" []
         "Maximum number of keys in memory, in all tables.";
+    MEMORY_STORE_BYTES: Gauge "tollgate_memory_store_bytes" ["kind"]
+        "Bytes of the memory store: keys (with their states), blocks and request_ids.";
+    MEMORY_STORE_BYTES_MAX: Gauge "tollgate_memory_store_bytes_max" []
+        "Maximum of these bytes together, store.max_bytes.";
     KEY_EVICTIONS: Counter "tollgate_key_evictions_total" []
         "Live keys evicted from memory to make room for new ones.";
     KEYS_REFUSED: Counter "tollgate_keys_refused_total" []
@@ -124,7 +128,11 @@ families! {
     CONNECTIONS_ACCEPTED: Counter "tollgate_connections_accepted_total" ["listener"]
         "Accepted connections.";
     CONNECTIONS_CUT: Counter "tollgate_connections_cut_total" ["listener", "reason"]
-        "Connections that the client did not close: overdue (too slow or idle for too long), drained (open after the drain timeout), failed (a protocol or connection error), handshake (the TLS handshake failed) or crowded (evicted in favour of another connection).";
+        "Connections that the client did not close: overdue (too slow or idle for too long), drained (open after the drain timeout), failed (a protocol or connection error), handshake (the TLS handshake failed), crowded (evicted in favour of another connection) or peer (over limits.peer_connections).";
+    BUFFERS: Gauge "tollgate_connection_buffer_bytes" []
+        "Memory that connections use for long requests and unsent responses.";
+    BUFFERS_MAX: Gauge "tollgate_connection_buffer_bytes_max" []
+        "Maximum of that memory, limits.buffers.";
     REQUESTS: Counter "tollgate_http_requests_total" ["listener", "status"]
         "Requests by the class of their status, without probes and scrapes.";
     AUDIT: Counter "tollgate_audit_total" ["verb"]

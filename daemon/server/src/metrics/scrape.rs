@@ -160,8 +160,16 @@ fn memory(page: &mut Page, services: &Services) {
         (&KEYS_MAX, Value::count(stats.max_keys)),
         (&KEY_EVICTIONS, Value::Whole(stats.evicted)),
         (&KEYS_REFUSED, Value::Whole(stats.full)),
+        (&MEMORY_STORE_BYTES_MAX, Value::count(stats.max_bytes)),
     ] {
         page.sample(family, &[], count);
+    }
+    for (kind, bytes) in [
+        ("keys", stats.key_bytes),
+        ("blocks", stats.block_bytes),
+        ("request_ids", stats.request_id_bytes),
+    ] {
+        page.sample(&MEMORY_STORE_BYTES, &[kind], Value::count(bytes));
     }
 }
 
@@ -180,13 +188,19 @@ fn connections(page: &mut Page, services: &Services) {
     }
     for kind in ListenerKind::ALL {
         let totals = services.connections.get(kind).totals();
-        let more = [("handshake", totals.failed_handshakes), ("crowded", totals.evicted)];
+        let more = [
+            ("handshake", totals.failed_handshakes),
+            ("crowded", totals.evicted),
+            ("peer", totals.refused),
+        ];
         for (reason, count) in
             services.engine.counters.listener(kind).closures().into_iter().chain(more)
         {
             page.sample(&CONNECTIONS_CUT, &[kind.as_str(), reason], Value::Whole(count));
         }
     }
+    page.sample(&BUFFERS, &[], Value::count(services.buffers.used()));
+    page.sample(&BUFFERS_MAX, &[], Value::count(services.engine.active().bounds.buffers));
     for kind in [ListenerKind::Http, ListenerKind::Grpc] {
         for (class, count) in services.engine.counters.listener(kind).responses() {
             page.sample(&REQUESTS, &[kind.as_str(), class], Value::Whole(count));

@@ -11,6 +11,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, set_default, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
+use crate::envoy;
 use crate::http::access::{bearer, token};
 use crate::resp::RespClient;
 use crate::support::certificates::Authority;
@@ -123,7 +124,7 @@ async fn only_operator_operations_are_audited() {
 const COMMANDS: &str = r#"
 > DEL a b
 < who="unauthenticated" verb="reset" outcome="refused" why="Authentication required
-> AUTH secret-of-app
+> AUTH the-secret-of-app
 <
 > CL.THROTTLE a 1 1 1
 <
@@ -131,7 +132,7 @@ const COMMANDS: &str = r#"
 < who="app" verb="reset" policy="@throttle" key="a" outcome="refused" why="reset needs the scope operate
 > TOLLGATE.BLOCK bucket a
 < who="app" verb="block" policy="bucket" key="a" outcome="refused" why="block needs
-> AUTH secret-of-ops
+> AUTH the-secret-of-ops
 <
 > DEL a
 < who="ops" verb="reset" policy="@throttle" key="a" asked="" outcome="done" changed=true granted=0 replayed=false why=""
@@ -205,6 +206,30 @@ async fn rejected_operations_are_audited_and_keys_follow_the_privacy_setting() {
             let lines = log.take().concat();
             assert!(lines.starts_with(&expected), "{lines}\n{expected}");
         }
+    }
+}
+
+/// Requests over Envoy's protocol, and the beginnings of their lines.
+const ENVOY: &str = r#"
+> log | user=7
+<
+> log | user=7 -1
+< who="loopback" verb="refund" policy="log" key="user=7" asked="cost 1" outcome="done" changed=true granted=1 replayed=false why=""
+> log | user=7 | user=8 3/HOUR
+< who="loopback" verb="limit" policy="log" key="user=8" asked="3/h fixed cost 1" outcome="done" changed=true granted=1 replayed=false why=""
+"#;
+
+#[tokio::test]
+async fn refunds_and_limits_over_the_protocol_of_envoy_are_audited() {
+    let log = AuditLog::default();
+    let _guard = log.subscribe();
+    let daemon = Daemon::start().await;
+    let mut client = envoy::client::connect(&daemon).await;
+    for (request, expected) in parse_rows(ENVOY, 3) {
+        assert!(envoy::client::call(&mut client, request).await.starts_with("OK"), "{request}");
+        let lines = log.take();
+        assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{request}: {lines:?}");
+        assert!(lines.concat().starts_with(expected), "{lines:?}\n{expected}");
     }
 }
 

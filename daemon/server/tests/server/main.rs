@@ -11,6 +11,7 @@ mod openapi;
 mod redis_store;
 mod resp;
 mod shutdown;
+mod slots;
 mod support;
 mod tls;
 mod unix;

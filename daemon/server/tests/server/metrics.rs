@@ -113,7 +113,7 @@ async fn labels_contain_no_client_input() {
     let headers = format!("user-agent: {MARK}\r\ntraceparent: 00-{MARK}-{MARK}-01");
     let body = r#"{"policy":"bucket","key":"k","cost":9}"#;
     let request = encode_request("POST", "/v1/check", &headers, body);
-    let request = request.replace("host: test", &format!("host: {MARK}"));
+    let request = request.replace("host: localhost", &format!("host: {MARK}.localhost"));
     assert_eq!(daemon.send(&request).await.read_response().await.unwrap().status, 422);
     for accept in ["", "application/openmetrics-text"] {
         let page = scrape(&daemon, accept).await.body;

@@ -12,7 +12,7 @@ use crate::support::client::Client;
 use crate::support::daemon::Daemon;
 
 #[tokio::test]
-async fn clients_of_a_unix_socket_count_as_local() {
+async fn clients_of_a_unix_socket_may_operate() {
     let directory = Folder::create();
     let path = directory.join("http.sock");
     let mut daemon = Daemon::start_on_unix(&path).await;
@@ -20,8 +20,9 @@ async fn clients_of_a_unix_socket_count_as_local() {
     let mut client = Client(UnixStream::connect(&path).await.unwrap());
     let body = r#"{"policy":"log","key":"u"}"#;
     assert_eq!(client.post("/v1/check", body).await.unwrap().status, 200);
-    // Only operators and local clients may reset.
     assert_eq!(client.post("/v1/reset", body).await.unwrap().status, 200);
+    let by_proxy = client.request_with("POST", "/v1/reset", "x-forwarded-for: 10.0.0.1", body);
+    by_proxy.await.unwrap().assert(403, "is not accepted through a proxy", "reset");
     daemon.stop();
     assert_eq!(client.read_until_closed().await, "");
     daemon.join().await;

@@ -73,7 +73,7 @@ async fn send(mut request: Request<Bytes>) -> Result<Response<Bytes>> {
     request.headers_mut().insert(HOST, HeaderValue::from_str(authority.as_str())?);
     let path = uri.path_and_query().map_or("/", |path_and_query| path_and_query.as_str());
     *request.uri_mut() = path.parse()?;
-    client::send(stream, request.map(Full::new)).await
+    client::respond(stream, request.map(Full::new)).await
 }
 
 /// An IPv6 address without the brackets of a URL.

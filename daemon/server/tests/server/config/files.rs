@@ -98,15 +98,22 @@ fn token_files_are_checked() {
     directory.write("token", "s3cret-of-a-file");
     directory.write("spaced", "s3cret of a file");
     directory.write("empty", "");
+    directory.write("short", "s3cret-of-a-fil\n");
     let rows = r"
-> tokens:\n  - { name: a, token_file: token, scopes: [check] }\n  - { name: b, token: else, scopes: [check] }
+> tokens:\n  - { name: a, token_file: token, scopes: [check] }\n  - { name: b, token: the-token-of-another, scopes: [check] }
 > tokens:\n  - { name: a, token_file: spaced, scopes: [check] }\n  - { name: b, token_file: empty, scopes: [check] }
 < tollgate.yaml:2:28: tokens[0].token_file: spaced has an invalid byte at position 7;
 < tollgate.yaml:3:28: tokens[1].token_file: empty is empty; write a token,
+> tokens:\n  - { name: a, token_file: short, scopes: [check] }
+< tollgate.yaml:2:28: tokens[0].token_file: short: the token has 15 bytes, fewer than 16; generate one with openssl
 > tokens:\n  - { name: a, token_file: token, scopes: [check] }\n  - { name: b, token: s3cret-of-a-file, scopes: [check] }
 < tollgate.yaml:3:23: tokens[1].token: another token has the same secret;
+> tokens:\n  - { name: a, token_file: token, scopes: [check] }\n  - { name: b, token_sha256: DIGEST, scopes: [check] }
+< tollgate.yaml:3:30: tokens[1].token_sha256: another token has the same secret;
 ";
-    check_rows(&directory, Stage::CheckFiles, rows, 3);
+    // `printf %s s3cret-of-a-file | sha256sum`
+    let digest = "9a9bbd5f1973d33689de2285fe07c610dda635e10bbb8db679d4fec8a57eafc9";
+    check_rows(&directory, Stage::CheckFiles, &rows.replace("DIGEST", digest), 5);
 }
 
 #[test]

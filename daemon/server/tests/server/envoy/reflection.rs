@@ -95,7 +95,7 @@ const FILE: &str = "../envoy/src/descriptors.bin";
 fn envoy_descriptors() -> FileDescriptorSet {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let mut metadata = Command::new(env!("CARGO"));
-    metadata.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]);
+    metadata.args(["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
     let metadata = metadata.arg(manifest).output().unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();

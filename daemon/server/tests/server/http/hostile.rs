@@ -13,7 +13,7 @@ use crate::support::daemon::Daemon;
 /// More than the sockets of both sides buffer.
 const MAX_BUFFERED: usize = 16 * 1024 * 1024;
 /// The head of a check, without the header for the length of its body.
-const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\n";
+const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: localhost\r\n";
 /// A check with cost 0, which is always allowed.
 const CHECK: &str = r#"{"policy":"bucket","key":"o","cost":0}"#;
 
@@ -60,7 +60,7 @@ fn assert_closing(status: u16, response: &Response) {
 async fn incomplete_heads_are_closed_after_the_header_timeout() {
     let daemon = Daemon::start_with_limits("header_timeout: 1s").await;
     let mut slow = Vec::new();
-    for beginning in ["", "P", "POST /v1/check HTTP/1.1\r\nhost: test\r\nx-slow: "] {
+    for beginning in ["", "P", "POST /v1/check HTTP/1.1\r\nhost: localhost\r\nx-slow: "] {
         slow.push(daemon.send(beginning).await);
     }
     assert_others_are_served(&daemon).await;
@@ -151,16 +151,30 @@ async fn chunked_bodies_over_the_limit_are_rejected() {
 async fn too_many_headers_are_rejected() {
     let daemon = Daemon::start().await;
     let many = "x: y\r\n".repeat(1_000);
-    let long = format!("x: {}\r\n", "y".repeat(100_000));
-    for headers in [many, long] {
+    let long = |length| format!("x: {}\r\n", "y".repeat(length));
+    for headers in [many, long(33_000), long(100_000), long(900_000)] {
         let mut client = daemon.connect().await;
-        let _ = client.send(&format!("GET /livez HTTP/1.1\r\nhost: t\r\n{headers}\r\n")).await;
-        // The connection may be reset before the response is read, because of unread bytes.
-        if let Ok(response) = client.read_response().await {
-            assert_eq!(response.status, 431, "{}", response.body);
-        }
+        let head = format!("GET /livez HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");
+        // The daemon reads the rest of the head, so that its response is not lost.
+        client.send(&head).await.unwrap();
+        let response = client.read_response().await.unwrap();
+        assert_eq!(response.status, 431, "{}", response.body);
         client.read_until_closed().await;
         assert_others_are_served(&daemon).await;
+    }
+}
+
+/// The rest of the head arrives after the response.
+#[tokio::test]
+async fn control_bytes_in_headers_are_answered_with_400() {
+    let daemon = Daemon::start().await;
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\r\n".contains(byte);
+    for byte in (0..=127).filter(is_control) {
+        let byte = char::from(byte);
+        let head = format!("GET /livez HTTP/1.1\r\nhost: localhost\r\nx: a{byte}b\r\n");
+        let mut client = daemon.send(&head).await;
+        client.send(&format!("y: {}\r\n\r\n", "y".repeat(20_000))).await.unwrap();
+        assert_eq!(client.read_response().await.unwrap().status, 400, "{byte:?}");
     }
 }
 
@@ -189,7 +203,7 @@ async fn trickling_bodies_are_answered_with_408() {
 #[tokio::test]
 async fn endless_requests_are_cut_at_the_limit() {
     let daemon = Daemon::start_with_limits("header_timeout: 1h").await;
-    let get = "GET /livez HTTP/1.1\r\nhost: t\r\nx: ".to_owned();
+    let get = "GET /livez HTTP/1.1\r\nhost: localhost\r\nx: ".to_owned();
     let requests = [
         (
             format!("{HEAD}transfer-encoding: chunked\r\n\r\n"),
@@ -265,21 +279,24 @@ async fn many_silent_connections_do_not_delay_other_clients() {
 }
 
 /// The beginning of an HTTP/2 connection, the types of frames, and flags.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEADERS: u8 = 1;
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
 const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const END_HEADERS: u8 = 4;
 const CONTINUATION: u8 = 9;
-const END_STREAM_AND_HEADERS: u8 = 5;
+pub(crate) const END_STREAM_AND_HEADERS: u8 = 5;
 /// The error code for excessive load.
 const ENHANCE_YOUR_CALM: u32 = 11;
 /// The headers of `GET /` at `http://t`, in HPACK.
 const REQUEST: &[u8] = &[0x82, 0x86, 0x84, 0x41, 0x01, b't'];
 
 /// Encodes a frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = vec![length[1], length[2], length[3], kind, flags];
     frame.extend(stream.to_be_bytes());
@@ -360,11 +377,31 @@ async fn endless_continuation_frames_close_the_connection() {
 }
 
 #[tokio::test]
-async fn ping_floods_do_not_delay_other_clients() {
+async fn floods_of_frames_do_not_delay_other_clients() {
     let daemon = Daemon::start().await;
-    while_others_are_served(&daemon, async || {
-        attack_until_closed(daemon.connect().await, || frame(PING, 0, 0, &[7; 8]).repeat(1_000))
-            .await;
-    })
-    .await;
+    // The first part opens a stream for the frames of requests.
+    let opened = frame(HEADERS, END_HEADERS, 1, REQUEST);
+    for (first, flood) in [
+        (Vec::new(), frame(PING, 0, 0, &[7; 8])),
+        (Vec::new(), frame(SETTINGS, 0, 0, &[])),
+        (Vec::new(), frame(PRIORITY, 0, 1, &[0, 0, 0, 0, 16])),
+        (opened, frame(DATA, 0, 1, &[])),
+    ] {
+        while_others_are_served(&daemon, async || {
+            let mut first = first.clone();
+            let attack = || [std::mem::take(&mut first), flood.repeat(1_000)].concat();
+            attack_until_closed(daemon.connect().await, attack).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn compressed_bodies_are_not_decompressed() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let head = format!("{HEAD}content-encoding: gzip\r\ncontent-length: 4\r\n\r\n");
+    client.0.write_all(&[head.as_bytes(), b"\x1f\x8b\x08\x00"].concat()).await.unwrap();
+    let response = client.read_response().await.unwrap();
+    response.assert(400, "not valid UTF-8", "a body in gzip");
 }

@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 pub(crate) mod access;
-mod hostile;
+pub(crate) mod hostile;
 mod operations;
+mod origin;
 mod protocol;

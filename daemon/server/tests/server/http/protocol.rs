@@ -3,11 +3,11 @@
 
 use hyper::{Request, Version};
 use tokio::net::TcpStream;
-use tollgate_server::HeaderStyle;
+use tollgate_server::{Config, HeaderStyle};
 
 use crate::support::client::encode_request;
 use crate::support::connect_http2;
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, POLICIES};
 
 const CHECK: &str = r#"{"policy":"log","key":"a"}"#;
 
@@ -40,23 +40,39 @@ async fn http2_with_prior_knowledge_is_served() {
     assert_eq!(statuses, [200, 200, 429]);
 }
 
+/// Requests of operators.
+const OPERATIONS: [(&str, &str); 6] = [
+    ("reset", CHECK),
+    ("block", CHECK),
+    ("unblock", CHECK),
+    ("refund", CHECK),
+    ("penalize", CHECK),
+    ("peek", r#"{"limit":"1/s","key":"a"}"#),
+];
+
 #[tokio::test]
-async fn forwarded_and_cross_origin_requests_may_not_operate() {
+async fn loopback_may_operate_only_if_the_configuration_says_so() {
+    let daemon = Daemon::start_unchanged(Config::from_yaml(POLICIES).unwrap()).await;
+    for (operation, body) in OPERATIONS {
+        let response = daemon.post(&format!("/v1/{operation}"), body).await;
+        response.assert(403, "needs a token with the scope operate", operation);
+        response.assert(403, "operators: loopback", operation);
+    }
+    assert_eq!(daemon.post("/v1/peek", CHECK).await.status, 200);
+    let inspection = daemon.post("/v1/inspect", CHECK).await.body;
+    assert!(inspection.contains(r#""block":null"#), "nothing was executed: {inspection}");
+}
+
+#[tokio::test]
+async fn requests_of_proxies_and_web_pages_may_not_operate() {
     let daemon = Daemon::start().await;
-    let inline = r#"{"limit":"1/s","key":"a"}"#;
-    for header in ["", "x-forwarded-for: 10.0.0.1", "origin: http://example.com"] {
+    for header in ["", "x-forwarded-for: 10.0.0.1", "via: 1.1 proxy", "referer: http://localhost/"]
+    {
         let (status, reason) = match header {
             "" => (200, ""),
-            _ => (403, "is accepted from loopback only"),
+            _ => (403, "is not accepted through a proxy, from a web page"),
         };
-        for (operation, body) in [
-            ("reset", CHECK),
-            ("block", CHECK),
-            ("unblock", CHECK),
-            ("refund", CHECK),
-            ("penalize", CHECK),
-            ("peek", inline),
-        ] {
+        for (operation, body) in OPERATIONS {
             let response = daemon.post_with(&format!("/v1/{operation}"), header, body).await;
             response.assert(status, reason, format_args!("{header} {operation}"));
         }

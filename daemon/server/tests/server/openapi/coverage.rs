@@ -82,8 +82,9 @@ impl Daemons {
                 client.send(whole.strip_suffix('}').unwrap()).await.unwrap();
             }
             (_, 413) => {
-                let head =
-                    format!("POST {path} HTTP/1.1\r\nhost: t\r\ncontent-length: 999999\r\n\r\n");
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 999999\r\n\r\n"
+                );
                 client.send(&head).await.unwrap();
             }
             (method, _) => {
@@ -314,7 +315,8 @@ async fn every_documented_status_of_the_rate_limit_service_occurs() {
     let post = |body| encode_request("POST", "/json", "", body);
     let whole = post(CHECK);
     let incomplete = whole.strip_suffix('}').unwrap().to_owned();
-    let large = "POST /json HTTP/1.1\r\nhost: t\r\ncontent-length: 999999\r\n\r\n".to_owned();
+    let large =
+        "POST /json HTTP/1.1\r\nhost: localhost\r\ncontent-length: 999999\r\n\r\n".to_owned();
     let with_token = encode_request("POST", "/json", &bearer("nothing"), CHECK);
     let documented = operation("POST", "/json").unwrap()["responses"].as_object().unwrap();
     let mut missing: BTreeSet<u16> = documented.keys().map(|key| key.parse().unwrap()).collect();

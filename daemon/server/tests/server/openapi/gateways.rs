@@ -56,8 +56,8 @@ async fn every_documented_status_of_every_gateway_occurs() {
             (&open, "/login", "?deny=403", "", 403, r##"#quota-exceeded""##),
             (&open, "/error", "", "", 500, r#"/problems/no-decision""#),
             (&guarded, "/ip", "", "", 401, r#"/problems/unauthorized""#),
-            (&guarded, "/ip", "", "secret-of-read", 403, r#"/problems/token-lacks""#),
-            (&guarded, "/ip", "", "secret-of-nothing", 403, r#"/problems/token-lacks""#),
+            (&guarded, "/ip", "", "the-secret-of-read", 403, r#"/problems/token-lacks""#),
+            (&guarded, "/ip", "", "the-secret-of-nothing", 403, r#"/problems/token-lacks""#),
         ] {
             if !query.is_empty() && !has_deny {
                 continue;

@@ -13,6 +13,7 @@ use tollgate_server::{Config, RespReplay};
 use super::{RespClient, encode, encode_words};
 use crate::metrics::{assert_lines, page};
 use crate::support::daemon::{Daemon, POLICIES};
+use crate::support::eventually;
 
 async fn assert_others_are_served(daemon: &Daemon) {
     let mut other = RespClient::connect(daemon).await;
@@ -96,6 +97,58 @@ async fn clients_that_do_not_read_replies_are_not_read() {
         assert_eq!(read, expected[4..]);
     }
     drop(writing.await.unwrap());
+}
+
+/// The bytes that the connections of a daemon pin, without the first of each buffer.
+async fn buffered(daemon: &Daemon) -> usize {
+    let page = page(daemon).await;
+    let line = page.lines().find_map(|line| line.strip_prefix("tollgate_connection_buffer_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Sends a transaction of 110 KB with replies of 62 MB, and does not read them.
+async fn send_without_reading(daemon: &Daemon) -> RespClient {
+    let docs = encode_words("COMMAND DOCS").repeat(3_500);
+    let mut client = RespClient::connect(daemon).await;
+    client.send(&[encode_words("MULTI"), docs, encode_words("EXEC")].concat()).await;
+    client
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unread_replies_are_bounded_and_closed_after_the_write_timeout() {
+    let daemon = Daemon::start_with_limits("write_timeout: 2s, header_timeout: 1h, idle: 1h").await;
+    let mut client = send_without_reading(&daemon).await;
+    let closed = r#"tollgate_connections_cut_total{listener="resp",reason="overdue"} 1"#;
+    let mut most = 0;
+    while !page(&daemon).await.contains(closed) {
+        most = buffered(&daemon).await.max(most);
+        assert_others_are_served(&daemon).await;
+    }
+    // The queued commands, and replies of up to 256 KiB in a buffer that grows by doubling.
+    assert!((1..=1_500_000).contains(&most), "{most}");
+    assert_eq!(buffered(&daemon).await, 0);
+    assert!(client.read_until_closed().await.starts_with("+OK"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_do_not_read_share_the_buffers_of_the_daemon() {
+    let daemon = Daemon::start_with_limits("buffers: 2MiB, write_timeout: 1h, idle: 1h").await;
+    let mut clients = Vec::new();
+    for _ in 0..16 {
+        clients.push(send_without_reading(&daemon).await);
+        assert_others_are_served(&daemon).await;
+        let buffered = buffered(&daemon).await;
+        assert!(buffered <= 2 * 1024 * 1024, "{buffered}");
+    }
+    // Some of them were closed, and the others go on.
+    let closed = r#"tollgate_connections_cut_total{listener="resp",reason="failed"}"#;
+    eventually("closed connections", async || {
+        let page = page(&daemon).await;
+        page.lines().any(|line| line.starts_with(closed) && !line.ends_with(" 0"))
+    })
+    .await;
+    drop(clients);
+    eventually("free buffers", async || buffered(&daemon).await == 0).await;
 }
 
 #[tokio::test]

@@ -1,9 +1,13 @@
 //! Tokens: scopes, policies and authentication commands.
 
+use tokio::time::Instant;
+use tollgate_engine::WRONG_TOKEN_DELAY;
+use tollgate_server::Config;
+
 use super::RespClient;
 use crate::http::access;
 use crate::support::ID;
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, POLICIES};
 
 #[tokio::test]
 async fn tokens_allow_the_commands_of_their_scopes() {
@@ -38,7 +42,7 @@ async fn tokens_allow_the_commands_of_their_scopes() {
         let mut client = RespClient::connect(&daemon).await;
         assert!(client.call(command).await.starts_with("-NOAUTH "), "{command}");
         for name in ["check", "read", "operate", "admin"] {
-            assert_eq!(client.call(&format!("AUTH secret-of-{name}")).await, "+OK");
+            assert_eq!(client.call(&format!("AUTH the-secret-of-{name}")).await, "+OK");
             let reply = client.call(command).await;
             let is_allowed = tokens.split(' ').any(|part| part == name);
             assert_eq!(reply.starts_with("-NOPERM "), !is_allowed, "{command} {name}: {reply}");
@@ -48,10 +52,27 @@ async fn tokens_allow_the_commands_of_their_scopes() {
 }
 
 #[tokio::test]
+async fn loopback_may_operate_only_if_the_configuration_says_so() {
+    let daemon = Daemon::start_unchanged(Config::from_yaml(POLICIES).unwrap()).await;
+    let mut client = RespClient::connect(&daemon).await;
+    for command in ["DEL a", "TOLLGATE.BLOCK bucket a", "TOLLGATE.CHECK LIMIT 1/s a"] {
+        let reply = client.call(command).await;
+        assert!(reply.starts_with("-NOPERM "), "{reply}");
+        assert!(
+            reply.contains("needs a token with the scope operate; configure tokens"),
+            "{reply}"
+        );
+    }
+    assert!(client.call("TOLLGATE.CHECK bucket a").await.starts_with("*30 $7 allowed :1"));
+    let daemon = Daemon::start().await;
+    assert_eq!(RespClient::connect(&daemon).await.call("DEL a").await, ":0");
+}
+
+#[tokio::test]
 async fn tokens_are_restricted_to_their_policies() {
     let daemon = access::start().await;
     let mut client = RespClient::connect(&daemon).await;
-    assert_eq!(client.call("AUTH narrow secret-of-narrow").await, "+OK");
+    assert_eq!(client.call("AUTH narrow the-secret-of-narrow").await, "+OK");
     for (command, is_allowed) in [
         ("TOLLGATE.CHECK bucket a", true),
         ("TOLLGATE.CHECK log a", true),
@@ -73,12 +94,12 @@ async fn tokens_are_restricted_to_their_policies() {
 async fn auth_and_hello_accept_tokens() {
     let daemon = access::start().await;
     for (command, expected) in [
-        ("AUTH secret-of-check", "+OK"),
-        ("AUTH check secret-of-check", "+OK"),
-        ("AUTH default secret-of-check", "+OK"),
-        ("HELLO 3 AUTH check secret-of-check", "%7"),
-        ("HELLO 2 AUTH default secret-of-check SETNAME x", "*14"),
-        ("AUTH read secret-of-check", "-WRONGPASS"),
+        ("AUTH the-secret-of-check", "+OK"),
+        ("AUTH check the-secret-of-check", "+OK"),
+        ("AUTH default the-secret-of-check", "+OK"),
+        ("HELLO 3 AUTH check the-secret-of-check", "%7"),
+        ("HELLO 2 AUTH default the-secret-of-check SETNAME x", "*14"),
+        ("AUTH read the-secret-of-check", "-WRONGPASS"),
         ("AUTH unknown-secret", "-WRONGPASS"),
         ("HELLO 3 AUTH check unknown-secret", "-WRONGPASS"),
         ("HELLO 3", "-NOAUTH"),
@@ -99,6 +120,30 @@ async fn auth_and_hello_accept_tokens() {
 }
 
 #[tokio::test]
+async fn each_wrong_token_is_answered_after_a_delay() {
+    let daemon = access::start().await;
+    let mut client = RespClient::connect(&daemon).await;
+    for command in ["AUTH unknown-secret", "HELLO 3 AUTH check unknown-secret"] {
+        let start = Instant::now();
+        assert!(client.call(command).await.starts_with("-WRONGPASS"), "{command}");
+        assert!(start.elapsed() >= WRONG_TOKEN_DELAY, "{command}: {:?}", start.elapsed());
+    }
+    let start = Instant::now();
+    let sent = ["AUTH unknown", "AUTH unknown", "PING", "AUTH the-secret-of-check", "PING"];
+    let replies = client.call_all(&sent).await;
+    let expected = ["-WRONGPASS", "-WRONGPASS", "-NOAUTH", "+OK", "+PONG"];
+    for (reply, expected) in replies.iter().zip(expected) {
+        assert!(reply.starts_with(expected), "{replies:?}");
+    }
+    assert!(start.elapsed() >= WRONG_TOKEN_DELAY * 2, "{:?}", start.elapsed());
+    // A transaction does not shorten the delay.
+    let start = Instant::now();
+    let replies = client.call_all(&["MULTI", "AUTH unknown", "AUTH unknown", "EXEC"]).await;
+    assert!(replies[3].starts_with("*2 -WRONGPASS"), "{replies:?}");
+    assert!(start.elapsed() >= WRONG_TOKEN_DELAY * 2, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
 async fn unauthenticated_clients_are_limited_to_small_frames() {
     let daemon = access::start().await;
     for sent in ["*11\r\n", "*1\r\n$16385\r\n"] {
@@ -107,7 +152,7 @@ async fn unauthenticated_clients_are_limited_to_small_frames() {
         let reply = client.read_until_closed().await;
         assert!(reply.starts_with("-ERR Protocol error: invalid "), "{reply}");
         let mut client = RespClient::connect(&daemon).await;
-        assert_eq!(client.call("AUTH secret-of-check").await, "+OK");
+        assert_eq!(client.call("AUTH the-secret-of-check").await, "+OK");
         client.send(sent.as_bytes()).await;
         assert_eq!(RespClient::connect(&daemon).await.call("RESET").await, "+RESET");
     }
@@ -119,10 +164,10 @@ async fn an_auth_in_a_transaction_applies_to_the_commands_after_it() {
     let mut client = RespClient::connect(&daemon).await;
     for (command, expected) in [
         ("MULTI", "-NOAUTH"),
-        ("AUTH secret-of-check", "+OK"),
+        ("AUTH the-secret-of-check", "+OK"),
         ("MULTI", "+OK"),
         ("DEL a", "+QUEUED"),
-        ("AUTH secret-of-admin", "+QUEUED"),
+        ("AUTH the-secret-of-admin", "+QUEUED"),
         ("DEL a", "+QUEUED"),
         ("EXEC", "*3 -NOPERM"),
     ] {

@@ -1,7 +1,9 @@
 //! Transactions, in which clients wrap their pipelines.
 
+use tollgate_testkit::Server;
+
 use super::{RespClient, check_rows};
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, POLICIES};
 
 #[tokio::test]
 async fn queued_commands_run_in_order_on_exec() {
@@ -76,4 +78,19 @@ async fn a_transaction_may_wrap_a_pipeline() {
     let reply = &replies[1_001];
     assert!(reply.starts_with("*1000 *5 :0 :1 :0 :-1 :60 *5 :1 :1 :0 :60 :60 "), "{reply}");
     assert_eq!(reply.matches(":1 :1 :0 :60 :60").count(), 999);
+}
+
+#[tokio::test]
+async fn replies_longer_than_the_output_bound_are_sent_in_parts() {
+    let server = Server::start();
+    let yaml = format!("limits: {{ output: 16KiB }}\n{POLICIES}");
+    for daemon in [Daemon::start_with(&yaml).await, Daemon::start_on(&server, &yaml).await] {
+        let mut client = RespClient::connect(&daemon).await;
+        let checks = ["TOLLGATE.CHECK bucket k COST 0"; 1_000];
+        let commands = [&["MULTI"][..], &checks, &["EXEC", "PING"]].concat();
+        let replies = client.call_all(&commands).await;
+        assert_eq!(&*replies[1_002], "+PONG");
+        assert!(replies[1_001].len() > 16 * 1024 * 10, "{}", replies[1_001].len());
+        assert_eq!(replies[1_001].matches("reason").count(), 1_000);
+    }
 }

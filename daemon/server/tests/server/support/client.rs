@@ -109,6 +109,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 pub(crate) fn encode_request(method: &str, path: &str, headers: &str, body: &str) -> String {
     let (length, separator) = (body.len(), if headers.is_empty() { "" } else { "\r\n" });
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: test\r\n{headers}{separator}content-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}{separator}content-length: {length}\r\n\r\n{body}"
     )
 }

@@ -11,7 +11,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{Config, ConfigErrors, Listener, Listeners, Reload, Stop, Tls, run};
+use tollgate_server::{
+    Config, ConfigErrors, Listener, Listeners, Operators, Reload, Stop, Tls, run,
+};
 use tollgate_testkit::Server;
 
 use super::client::{Client, Response};
@@ -28,7 +30,8 @@ policies:
   listed: { limits: ["1/min log"], allow: ["root"], deny: ["eve", "bot-*"] }
 "#;
 
-/// A daemon on free ports. With the memory store, its clock moves only when the test advances it.
+/// A daemon on free ports, of which every test is an operator. With the memory store, its clock
+/// moves only when the test advances it.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     /// The address of the HTTP listener.
@@ -66,6 +69,11 @@ impl Daemon {
     }
 
     pub(crate) async fn start_with_config(config: Config) -> Self {
+        Daemon::start_unchanged(with_local_operators(config)).await
+    }
+
+    /// Starts without making the test an operator.
+    pub(crate) async fn start_unchanged(config: Config) -> Self {
         Daemon::start_in_memory(config, None, |_| {}).await
     }
 
@@ -78,6 +86,7 @@ impl Daemon {
     /// Starts on the configured store, with the clock of that store.
     pub(crate) async fn start_on_store(config: Config) -> Self {
         let limiter = config.store.open(&config.namespace).await.unwrap();
+        let config = with_local_operators(config);
         Daemon::run(config, limiter, ManualClock::default(), None, |_| {}).await
     }
 
@@ -98,6 +107,7 @@ impl Daemon {
         file: Option<PathBuf>,
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
     ) -> Self {
+        let read = move || read().map(with_local_operators);
         let config = read().unwrap();
         let reads = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&reads);
@@ -119,10 +129,10 @@ impl Daemon {
                 *listener = listener.take().map(|listener| listener.with_tls(Some(tls.clone())));
             }
         };
-        Daemon::start_in_memory(config, None, add_tls).await
+        Daemon::start_in_memory(with_local_operators(config), None, add_tls).await
     }
 
-    /// Starts with [`POLICIES`] and HTTP on a Unix socket.
+    /// Starts with [`POLICIES`] and HTTP on a Unix socket, without making other clients operators.
     pub(crate) async fn start_on_unix(path: &Path) -> Self {
         let listener = Listener::bind_unix(path).await.unwrap();
         let config = Config::from_yaml(POLICIES).unwrap();
@@ -208,6 +218,12 @@ impl Daemon {
     pub(crate) async fn join(self) {
         self.server.await.unwrap().unwrap();
     }
+}
+
+/// Makes the clients on this machine operators.
+fn with_local_operators(mut config: Config) -> Config {
+    config.operators = Operators::Loopback;
+    config
 }
 
 async fn bind() -> (Listener, SocketAddr) {

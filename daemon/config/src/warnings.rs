@@ -1,0 +1,75 @@
+//! Settings that are valid, and that a daemon in production should not have.
+
+use std::net::IpAddr;
+
+use tollgate_document::{ConfigError, Origin};
+
+use crate::address::Address;
+use crate::layers::LoadedConfig;
+use crate::named_files::{find, with_origin_of};
+use crate::read::tokens::Operators;
+
+impl LoadedConfig {
+    /// The warnings about the configuration, each at the position of its field. The samples and an
+    /// inline policy, which are for development, cause none.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<ConfigError> {
+        let mut warnings = Vec::new();
+        let config = &self.config;
+        if config.operators == Operators::Loopback && config.tokens.is_empty() {
+            let message = "every program on this machine may operate, and so may the clients of a \
+                           proxy that adds no header; configure tokens instead";
+            warnings.extend(self.warning("operators", message));
+        }
+        warnings.extend(self.open_listeners());
+        warnings
+    }
+
+    /// The listeners that other machines reach, and that need neither a token nor a certificate.
+    fn open_listeners(&self) -> Vec<ConfigError> {
+        let listen = &self.config.listen;
+        let has_client_ca = listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        if has_client_ca || !self.config.tokens.is_empty() {
+            return Vec::new();
+        }
+        let listeners = [
+            ("listen.http", &listen.http),
+            ("listen.grpc", &listen.grpc),
+            ("listen.resp", &listen.resp),
+        ];
+        let exposed = listeners.into_iter().filter(|(_, address)| is_exposed(address));
+        exposed
+            .filter_map(|(field, address)| {
+                let message = format!(
+                    "every client that reaches {address} may check and read every key; configure \
+                     tokens or listen.tls.client_ca, or use a loopback address or a Unix socket"
+                );
+                self.warning(field, &message)
+            })
+            .collect()
+    }
+
+    /// A warning about a field, unless the samples have set it.
+    fn warning(&self, field: &str, message: &str) -> Option<ConfigError> {
+        let entry = find(&self.tree, field)?;
+        if entry.origin == Origin::Sample {
+            return None;
+        }
+        let warning = with_origin_of(ConfigError::new(message).with_field(field), Some(entry));
+        Some(match self.file_name() {
+            Some(file) => warning.in_file(file),
+            None => warning,
+        })
+    }
+}
+
+/// Whether other machines may reach an address. A name other than `localhost` may be any address.
+fn is_exposed(address: &Address) -> bool {
+    let Address::Tcp(address) = address else { return false };
+    let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(ip) => !ip.to_canonical().is_loopback(),
+        Err(_) => !host.eq_ignore_ascii_case("localhost"),
+    }
+}
