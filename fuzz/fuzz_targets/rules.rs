@@ -8,7 +8,8 @@
 use hyper::header::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use tollgate_server::rules::{
-    AddressHeader, Client, Facts, Networks, Path, PathPattern, Peer, Template, client_address,
+    AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer, Readings, Template,
+    client_address,
 };
 
 const MAX_KEY_LEN: usize = 256;
@@ -25,22 +26,23 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let pattern = PathPattern::parse(&String::from_utf8_lossy(pattern)).ok();
-    let readings = [Some(Path::decoded(target)), Path::with_encoded_slashes(target)];
-    for path in readings.into_iter().flatten() {
-        check_path(&path, target);
+    check_path(&Path::decoded(target), target);
+    let readings = Readings::new(target, PathCase::Sensitive);
+    for path in readings.iter().flat_map(|readings| readings.iter()) {
+        assert!(path.as_bytes().starts_with(b"/") && path.as_bytes().len() <= target.len() + 1);
         if let Some(pattern) = &pattern {
             let again =
                 PathPattern::parse(&pattern.to_string()).expect("a displayed pattern parses");
-            assert_eq!(pattern.matches(&path), again.matches(&path));
+            assert_eq!(pattern.matches(path), again.matches(path));
         }
         if let Ok(template) = Template::parse(&String::from_utf8_lossy(template)) {
-            check_template(&template, &facts(target, &headers), &path);
+            check_template(&template, &facts(target, &headers), path);
         }
     }
 });
 
 /// The canonical form does not change when it is parsed again.
-fn check_path(path: &Path, target: &[u8]) {
+fn check_path(path: &Path<'_>, target: &[u8]) {
     let bytes = path.as_bytes();
     assert!(bytes.starts_with(b"/") && bytes.len() <= target.len() + 1);
     assert!(path.segments().all(|segment| !matches!(segment, b"" | b"." | b"..")));
@@ -48,7 +50,7 @@ fn check_path(path: &Path, target: &[u8]) {
     assert_eq!(&Path::decoded(escaped.as_bytes()), path);
 }
 
-fn check_template(template: &Template, facts: &Facts<'_>, path: &Path) {
+fn check_template(template: &Template, facts: &Facts<'_>, path: &Path<'_>) {
     assert_eq!(Template::parse(&template.to_string()).as_ref(), Ok(template));
     match template.key(facts, path, MAX_KEY_LEN) {
         Ok(key) => assert!(!key.is_empty() && key.len() <= MAX_KEY_LEN),

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::clients::clients;
 pub(crate) use self::skipped::Skipped;
@@ -82,6 +82,27 @@ pub(crate) fn gateways(root: &Path, skipped: &mut Skipped) -> Result<()> {
     }
     skipped.note("the tests of Envoy", envoy(root));
     Ok(())
+}
+
+/// The servers that the readings of paths are compared with. They are not installed, because most
+/// are large.
+pub(crate) fn path_servers(skipped: &mut Skipped) {
+    let servers = [("node", "nodejs"), ("go", "golang-go"), ("java", "default-jdk-headless")];
+    for (program, package) in servers {
+        let available = if on_path(program) {
+            Ok(())
+        } else {
+            Err(anyhow!("{program} is not installed; sudo apt-get install {package}"))
+        };
+        skipped.note("the comparison of paths with a server", available);
+    }
+    let tomcat = Path::new("/usr/share/java/tomcat10-embed-core.jar");
+    let available = if tomcat.is_file() {
+        Ok(())
+    } else {
+        Err(anyhow!("Tomcat is not installed; sudo apt-get install libtomcat10-embed-java"))
+    };
+    skipped.note("the comparison of paths with Tomcat", available);
 }
 
 /// The tested version.

@@ -1,5 +1,6 @@
 //! `cargo xtask fuzz`: runs the fuzz targets for a limited time.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -35,21 +36,29 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         targets = vec![target];
     }
     for target in targets {
-        process::run(fuzz_target(&root, &target, seconds))?;
+        process::run(fuzz_target(&root, &target, seconds)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Command {
+fn fuzz_target(root: &Path, target: &str, seconds: u32) -> Result<Command> {
+    let folder = root.join("fuzz");
     let mut run = fuzz(root);
     // The code has no unsafe blocks, so sanitizers would find little at half the speed.
-    run.args(["run", "--sanitizer", "none", target, "--"]);
-    run.arg(format!("-max_total_time={seconds}"));
-    let words = root.join("fuzz").join(target).with_extension("dict");
+    run.args(["run", "--sanitizer", "none", target]);
+    let seeds = folder.join("seeds").join(target);
+    if seeds.is_dir() {
+        // New inputs are written to the first folder.
+        let corpus = folder.join("corpus").join(target);
+        fs::create_dir_all(&corpus)?;
+        run.args([corpus, seeds]);
+    }
+    run.args(["--", &format!("-max_total_time={seconds}")]);
+    let words = folder.join(target).with_extension("dict");
     if words.is_file() {
         run.arg(format!("-dict={}", words.display()));
     }
-    run
+    Ok(run)
 }
 
 /// `cargo fuzz` on the stable toolchain, with the unstable compiler flags that it passes enabled.

@@ -26,6 +26,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let mut skipped = deps::Skipped::default();
     deps::gateways(&root, &mut skipped)?;
     deps::clients(&root, &mut skipped)?;
+    deps::path_servers(&mut skipped);
     skipped.note_unless_ci("the tests in network namespaces", deps::programs(&["ip"]))?;
 
     let mut steps = Steps::default();
