@@ -44,11 +44,11 @@ pub(super) async fn answer(
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let active = engine.active();
-    let authentication = TokenHeader::Authorization;
-    let principal = authenticate(engine, &active, remote, (&head).into(), authentication).await;
+    let (request_head, header) = (RequestHead::from(&head), TokenHeader::Authorization);
+    let principal = authenticate(engine, &active, remote, request_head, header).await;
     let originator = principal.as_ref().ok().copied();
     let mut audit = spec.is_audited().then(|| engine.audit(spec.name, originator, remote));
-    let origin = RequestHead::from(&head).check_origin(remote, &active);
+    let origin = request_head.check_origin(remote, &active);
     let result = match origin.and(principal.map_err(Problem::from)) {
         Ok(principal) => {
             let traceparent = traceparent(&head.headers);

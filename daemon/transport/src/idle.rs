@@ -73,12 +73,19 @@ pub(super) enum Eviction {
 }
 
 impl Eviction {
+    const ALL: [Eviction; 3] = [Eviction::Idle, Eviction::Unauthenticated, Eviction::NoBuffers];
+
+    /// A number above 0.
     const fn code(self) -> u8 {
         match self {
             Eviction::Idle => 1,
             Eviction::Unauthenticated => 2,
             Eviction::NoBuffers => 3,
         }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        Eviction::ALL.into_iter().find(|eviction| eviction.code() == code)
     }
 }
 
@@ -151,14 +158,17 @@ impl IdleTracker {
 
     /// Whether it can be evicted for this reason, and is not being evicted.
     pub(super) fn is_evictable(&self, eviction: Eviction) -> bool {
-        let has_reason = match eviction {
+        self.has_reason(eviction) && self.eviction.load(Ordering::Relaxed) == 0
+    }
+
+    fn has_reason(&self, eviction: Eviction) -> bool {
+        match eviction {
             Eviction::Idle => !self.is_busy() && self.waited() >= MIN_IDLE_TO_EVICT,
             Eviction::Unauthenticated => {
                 !self.is_authenticated() && self.age() >= MIN_TIME_TO_AUTHENTICATE
             }
             Eviction::NoBuffers => true,
-        };
-        has_reason && self.eviction.load(Ordering::Relaxed) == 0
+        }
     }
 
     /// Connections with the greatest priority are evicted first: the oldest without authentication,
@@ -170,14 +180,10 @@ impl IdleTracker {
         }
     }
 
-    /// Whether it is evicted; asked once.
+    /// Whether it is evicted, and the reason has not ceased; asked once.
     fn take_eviction(&self) -> bool {
-        let code = self.eviction.swap(0, Ordering::Relaxed);
-        code == Eviction::NoBuffers.code()
-            || (code == Eviction::Unauthenticated.code() && !self.is_authenticated())
-            || (code == Eviction::Idle.code()
-                && !self.is_busy()
-                && self.waited() >= MIN_IDLE_TO_EVICT)
+        let eviction = Eviction::from_code(self.eviction.swap(0, Ordering::Relaxed));
+        eviction.is_some_and(|eviction| self.has_reason(eviction))
     }
 
     fn is_busy(&self) -> bool {

@@ -53,13 +53,14 @@ impl<'a> StoredKey<'a> {
 
     /// Decodes the kind and the bytes of a key.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let invalid = Malformed("invalid key");
-        let (kind, bytes) = bytes.split_first().ok_or(Malformed("invalid key"))?;
-        match *kind {
-            TEXT if (1..=MAX_TEXT_LEN).contains(&bytes.len()) => Ok(StoredKey::Text(bytes)),
-            HASH => bytes.try_into().map(StoredKey::Hash).map_err(|_| invalid),
-            _ => Err(invalid),
-        }
+        let key = match bytes.split_first() {
+            Some((&TEXT, text)) if (1..=MAX_TEXT_LEN).contains(&text.len()) => {
+                Some(StoredKey::Text(text))
+            }
+            Some((&HASH, hash)) => hash.try_into().ok().map(StoredKey::Hash),
+            _ => None,
+        };
+        key.ok_or(Malformed("invalid key"))
     }
 
     /// Decodes a key of version 2 of the snapshot format, which has all keys as they are.
