@@ -59,7 +59,7 @@ const NOT_BLOCKED: u64 = u64::MAX;
 const MIN_IDLE_TO_EVICT: Duration = Duration::from_secs(1);
 
 /// How long a client may take to authenticate before its connection may be evicted.
-const MIN_TIME_TO_AUTHENTICATE: Duration = Duration::from_millis(100);
+const MIN_TIME_TO_AUTHENTICATE: Duration = Duration::from_millis(40);
 
 /// Why a connection is closed in favour of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

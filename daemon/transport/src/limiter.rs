@@ -20,7 +20,7 @@ use crate::idle::{Eviction, IdleTracker};
 const MAX_EXAMINED: usize = 128;
 /// The time between attempts to evict a connection: others become evictable meanwhile, and a reload
 /// may raise the limit.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The limits on the connections of a listener.
 #[derive(Clone, Copy, Debug)]
