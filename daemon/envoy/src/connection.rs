@@ -13,6 +13,7 @@ use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use pin_project_lite::pin_project;
+use prost::Message;
 use tokio::sync::watch;
 use tollgate_engine::{Engine, ListenerKind, MAX_QUOTED_LEN, Remote};
 use tollgate_http as http;
@@ -28,6 +29,11 @@ use crate::health::{self, Health};
 use crate::reflection::Reflection;
 
 type Reply = Response<Body>;
+
+/// The length of a message that its response will contain, an extension of the response: the body
+/// is encoded only when the client can receive it.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLen(pub usize);
 
 pin_project! {
     /// A response body. Until a health watch ends, its connection may be silent.
@@ -173,9 +179,11 @@ impl RateLimitService for Service {
     ) -> Result<tonic::Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
         let Service { engine, state, remote } = self;
-        answer_call(engine, state, remote, metadata.as_ref(), &message)
-            .await
-            .map(tonic::Response::new)
+        let message = answer_call(engine, state, remote, metadata.as_ref(), &message).await?;
+        let len = MessageLen(message.encoded_len());
+        let mut response = tonic::Response::new(message);
+        response.extensions_mut().insert(len);
+        Ok(response)
     }
 }
 

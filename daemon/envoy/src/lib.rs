@@ -29,7 +29,7 @@ use tollgate_engine::{ActiveConfig, Engine, Error, LogThrottle, Remote, RequestC
 use tollgate_http::{RequestHead, TokenHeader, authenticate, traceparent};
 use tonic::Status;
 
-pub use self::connection::{Body, GrpcConnection};
+pub use self::connection::{Body, GrpcConnection, MessageLen};
 use self::error::EnvoyError;
 pub use self::json::answer as answer_json;
 pub use self::stats::{RuleCounts, Stats};

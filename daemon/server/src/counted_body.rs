@@ -4,14 +4,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use hyper::Response;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use tollgate_envoy::MessageLen;
 use tollgate_transport::{IdleTracker, Unsent};
 
 use crate::services::Services;
 
 /// Shorter bodies are not counted: HTTP/2 bounds their number.
-const MIN_COUNTED: u64 = 1024;
+const MIN_COUNTED: usize = 1024;
 /// The length of the parts that a body is sent in: each that is read shows that the client reads.
 const PART: usize = 16 * 1024;
 
@@ -28,19 +30,32 @@ pin_project! {
 }
 
 impl<B: Body> CountedBody<B> {
-    /// Counts a body. Without space for it, the connection is closed.
-    pub(crate) fn new(body: B, services: &Services, tracker: &Arc<IdleTracker>) -> Self {
-        let len = body.size_hint().exact().filter(|len| *len >= MIN_COUNTED);
-        let len = len.map(|len| usize::try_from(len).unwrap_or(usize::MAX));
+    /// Counts the body of a response. Without space for it, the connection is closed.
+    pub(crate) fn wrap(
+        response: Response<B>,
+        services: &Services,
+        tracker: &Arc<IdleTracker>,
+    ) -> Response<Self> {
         let limit = || services.engine.active().bounds.buffers;
-        let unsent = len.and_then(|len| {
+        let unsent = body_len(&response).filter(|len| *len >= MIN_COUNTED).and_then(|len| {
             let unsent = Unsent::new(Arc::clone(tracker), &services.buffers, len, limit());
             if unsent.is_none() {
                 services.buffers.report_refusal(limit(), services.engine.clock().now());
             }
             unsent.map(Arc::new)
         });
-        CountedBody { body, rest: Bytes::new(), unsent }
+        response.map(|body| CountedBody { body, rest: Bytes::new(), unsent })
+    }
+}
+
+/// The length of a body, unless it is a stream.
+fn body_len<B: Body>(response: &Response<B>) -> Option<usize> {
+    match response.extensions().get() {
+        Some(MessageLen(len)) => Some(*len),
+        None => {
+            let len = response.body().size_hint().exact()?;
+            Some(usize::try_from(len).unwrap_or(usize::MAX))
+        }
     }
 }
 

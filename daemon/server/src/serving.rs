@@ -174,7 +174,7 @@ impl Serving {
                         reply.map(Either::Left)
                     }
                 };
-                Ok::<_, Infallible>(reply.map(|body| CountedBody::new(body, &services, &tracker)))
+                Ok::<_, Infallible>(CountedBody::wrap(reply, &services, &tracker))
             }
         });
         let mut connection = pin!(self.protocol.serve_connection(io, service));

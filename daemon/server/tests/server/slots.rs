@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::SERVICE_NAME;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tollgate_server::Config;
 
+use crate::envoy::client::parse_request;
 use crate::http::access::{bearer, token};
 use crate::http::hostile::{END_STREAM_AND_HEADERS, HEADERS, PING, PREFACE, SETTINGS, frame};
 use crate::metrics::{assert_lines, page};
@@ -188,21 +193,27 @@ async fn health_watches_outlive_the_idle_timeout_and_give_way_to_other_clients()
 
 /// `GET /metrics` at `http://t`, in HPACK.
 const GET_METRICS: &[u8] = b"\x82\x86\x04\x08/metrics\x41\x01t";
-const OVERDUE: &str = r#"tollgate_connections_cut_total{listener="metrics",reason="overdue"} 1"#;
 
 /// Waits until the daemon has closed one connection because its client did not read. Returns the
 /// most bytes of responses that waited meanwhile.
-async fn wait_until_overdue(daemon: &Daemon) -> usize {
+async fn wait_until_overdue(daemon: &Daemon, listener: &str) -> usize {
+    let overdue =
+        format!(r#"tollgate_connections_cut_total{{listener="{listener}",reason="overdue"}} 1"#);
     let mut most = 0;
     eventually("the write timeout", async || {
         let page = page(daemon).await;
         let prefix = "tollgate_connection_buffer_bytes ";
         let buffered = page.lines().find_map(|line| line.strip_prefix(prefix)).unwrap();
         most = buffered.parse::<usize>().unwrap().max(most);
-        page.lines().any(|line| line == OVERDUE)
+        page.lines().any(|line| line == overdue)
     })
     .await;
     most
+}
+
+/// The preface of a client whose streams have an initial window of 0.
+fn closed_windows() -> Vec<u8> {
+    [PREFACE, &frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0])].concat()
 }
 
 const OUTPUT: usize = 64 * 1024;
@@ -213,16 +224,40 @@ async fn responses_to_closed_windows_are_bounded_and_closed_after_the_write_time
     let daemon = Daemon::start_with_limits(LIMITS).await;
     let len = page(&daemon).await.len();
     let mut client = Client::connect(daemon.metrics).await;
-    // The initial window of each stream is 0.
-    let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
-    let mut sent = [PREFACE, &settings].concat();
+    let mut sent = closed_windows();
     for stream in 0..200 {
         sent.extend(frame(HEADERS, END_STREAM_AND_HEADERS, 2 * stream + 1, GET_METRICS));
     }
     client.0.write_all(&sent).await.unwrap();
-    let most = wait_until_overdue(&daemon).await;
+    let most = wait_until_overdue(&daemon, "metrics").await;
     assert!((len..OUTPUT + 2 * len).contains(&most), "{most}");
     drop(client);
+}
+
+#[tokio::test]
+async fn responses_of_grpc_to_closed_windows_are_counted_and_closed_after_the_write_timeout() {
+    let daemon = Daemon::start_with_limits(LIMITS).await;
+    let mut request = parse_request("unknown | k=v");
+    request.descriptors = vec![request.descriptors[0].clone(); 3_000];
+    let message = request.encode_to_vec();
+    let len = u32::try_from(message.len()).unwrap().to_be_bytes();
+    let body = Bytes::from([&[0][..], &len, &message].concat());
+    let io = TokioIo::new(TcpStream::connect(daemon.grpc).await.unwrap());
+    let mut client = http2::Builder::new(TokioExecutor::new());
+    let client = client.initial_stream_window_size(0).handshake::<_, Full<Bytes>>(io);
+    let (sender, connection) = client.await.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut responses = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let request = Request::post(format!("http://t/{SERVICE_NAME}/ShouldRateLimit"))
+            .header("content-type", "application/grpc")
+            .body(Full::new(body.clone()));
+        responses.spawn(sender.clone().send_request(request.unwrap()));
+    }
+    let most = wait_until_overdue(&daemon, "grpc").await;
+    assert!(most > 10_000, "{most}");
+    connection.await.unwrap().unwrap_err();
+    drop((sender, responses));
 }
 
 #[tokio::test]
@@ -232,6 +267,6 @@ async fn unread_responses_of_http1_are_closed_after_the_write_timeout() {
     let many = encode_request("GET", "/metrics", "", "").repeat(5_000);
     // The daemon stops to read, and closes the connection with unread requests.
     let _ = timeout(Duration::from_millis(200), client.send(&many)).await;
-    let most = wait_until_overdue(&daemon).await;
+    let most = wait_until_overdue(&daemon, "metrics").await;
     assert!(most < OUTPUT, "{most}");
 }
