@@ -148,17 +148,18 @@ fn is_atomic(daemon: &Daemon) -> bool {
     daemon.engine.active().envoy.charging == Charging::Atomic
 }
 
-/// The key of a descriptor, if a rule or a policy limits it.
+/// The key of a descriptor, if a rule or a policy limits it. Shadow rules are charged on their own.
 fn keys(daemon: &Daemon, domain: &str, entries: &[(&str, &str)]) -> Option<(Policy, String)> {
     let active = daemon.engine.active();
-    match active.domains.find(domain, entries) {
+    let key = match active.domains.find(domain, entries) {
         Lookup::Rule(matched) => Some((matched.rule.policy()?.clone(), matched.key)),
         Lookup::UnknownDomain => {
             let policy = active.policies.get(domain).ok()?;
             Some((Policy::clone(policy), key(None, entries, &[], None).ok()?))
         }
         Lookup::NoRule | Lookup::KeyTooLong(_) => None,
-    }
+    };
+    key.filter(|(policy, _)| !policy.is_shadow())
 }
 
 fn state(daemon: &Daemon, keys: &[(Policy, String)]) -> State {

@@ -124,7 +124,14 @@ impl Validator<'_> {
                     if let Err(remedy) = names.read(&name.text) {
                         self.report(message(&name.text, remedy, names), &path, &name.origin);
                     }
-                    let entry = self.value(node, inner, &path, &name.origin);
+                    let entry = match (inner, &node.body) {
+                        // Unlike a field, an entry has no default.
+                        (Kind::Scalar(scalar), Body::Nothing) => {
+                            let content = self.scalar(Body::Nothing, scalar, &path, &name.origin);
+                            Entry { origin: node.origin, content }
+                        }
+                        _ => self.value(node, inner, &path, &name.origin),
+                    };
                     (name, entry)
                 };
                 Content::Fields(all.into_iter().map(entry).collect())
