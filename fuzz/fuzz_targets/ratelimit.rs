@@ -91,8 +91,12 @@ async fn call(daemon: &Daemon, service: &EnvoyState, message: &RateLimitRequest)
     let refuses = match &answer {
         Ok(response) => {
             check_response(response, message);
-            let refunds = message.descriptors.iter().any(|descriptor| descriptor.is_negative_hits);
-            is_atomic(daemon) && response.overall_code() == Code::OverLimit && !refunds
+            // Refunds and shadow rules are charged on their own.
+            let is_separate = message.descriptors.iter().any(|descriptor| {
+                descriptor.is_negative_hits
+                    || descriptor.entries.first().is_some_and(|entry| entry.key == "s")
+            });
+            is_atomic(daemon) && response.overall_code() == Code::OverLimit && !is_separate
         }
         Err(status) => {
             assert!(!status.message().is_empty());
@@ -127,10 +131,12 @@ async fn call_json(
     let reply = answer_json(&daemon.engine, service, &daemon.remote, request).await;
     let status = reply.status();
     assert!(statuses(&Method::POST, "/json").contains(&status.as_u16()), "{status}");
-    let refunds = message.windows(b"egative".len()).any(|window| window == b"egative");
+    let contains = |text: &[u8]| message.windows(text.len()).any(|window| window == text);
+    // Refunds and shadow rules are charged on their own; `s` may be escaped.
+    let is_separate = contains(b"egative") || contains(b"\"s\"") || contains(b"\\u");
     let refuses = match status {
         StatusCode::OK => false,
-        StatusCode::TOO_MANY_REQUESTS => is_atomic(daemon) && !refunds,
+        StatusCode::TOO_MANY_REQUESTS => is_atomic(daemon) && !is_separate,
         _ => true,
     };
     if refuses {
@@ -148,18 +154,17 @@ fn is_atomic(daemon: &Daemon) -> bool {
     daemon.engine.active().envoy.charging == Charging::Atomic
 }
 
-/// The key of a descriptor, if a rule or a policy limits it. Shadow rules are charged on their own.
+/// The key of a descriptor, if a rule or a policy limits it.
 fn keys(daemon: &Daemon, domain: &str, entries: &[(&str, &str)]) -> Option<(Policy, String)> {
     let active = daemon.engine.active();
-    let key = match active.domains.find(domain, entries) {
+    match active.domains.find(domain, entries) {
         Lookup::Rule(matched) => Some((matched.rule.policy()?.clone(), matched.key)),
         Lookup::UnknownDomain => {
             let policy = active.policies.get(domain).ok()?;
             Some((Policy::clone(policy), key(None, entries, &[], None).ok()?))
         }
         Lookup::NoRule | Lookup::KeyTooLong(_) => None,
-    };
-    key.filter(|(policy, _)| !policy.is_shadow())
+    }
 }
 
 fn state(daemon: &Daemon, keys: &[(Policy, String)]) -> State {

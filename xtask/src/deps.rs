@@ -2,6 +2,7 @@
 //! confirmation; otherwise the error contains the command to type.
 
 mod clients;
+mod peers;
 mod skipped;
 
 use std::env;
@@ -13,6 +14,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::clients::clients;
+pub(crate) use self::peers::{install_peers, note_missing_peers};
 pub(crate) use self::skipped::Skipped;
 use crate::process;
 
@@ -96,13 +98,6 @@ pub(crate) fn path_servers(skipped: &mut Skipped) {
         };
         skipped.note("the comparison of paths with a server", available);
     }
-    let tomcat = Path::new("/usr/share/java/tomcat10-embed-core.jar");
-    let available = if tomcat.is_file() {
-        Ok(())
-    } else {
-        Err(anyhow!("Tomcat is not installed; sudo apt-get install libtomcat10-embed-java"))
-    };
-    skipped.note("the comparison of paths with Tomcat", available);
 }
 
 /// The tested version.

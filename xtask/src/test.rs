@@ -12,21 +12,27 @@ use crate::{Subcommand, deps, mutants, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
-    usage: "[--fast]",
-    about: "all tests; --fast skips loom, crashes and mutants",
+    usage: "[--fast | --peers]",
+    about: "all tests; --fast skips loom, crashes and mutants; --peers runs only those with \
+            Traefik and Tomcat, which it installs",
     run,
 };
 
 fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let fast = arguments.flag("--fast");
+    let peers = arguments.flag("--peers");
     arguments.finish()?;
     let root = repository::root();
+    if peers {
+        return test_peers(&root);
+    }
     deps::programs(&["git", "promtool", "curl", "wrk", "openssl"])?;
     deps::redis_server()?;
     let mut skipped = deps::Skipped::default();
     deps::gateways(&root, &mut skipped)?;
     deps::clients(&root, &mut skipped)?;
     deps::path_servers(&mut skipped);
+    deps::note_missing_peers(&root, &mut skipped);
     skipped.note_unless_ci("the tests in network namespaces", deps::programs(&["ip"]))?;
 
     let mut steps = Steps::default();
@@ -41,10 +47,28 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         run("crashes", crashes(&root));
         steps.run("mutants", || mutants::check(&root, ""));
     }
+    Ok(report(&steps, &skipped))
+}
+
+/// The tests with programs that take minutes to install.
+fn test_peers(root: &Path) -> Result<ExitCode> {
+    deps::redis_server()?;
+    let mut skipped = deps::Skipped::default();
+    deps::install_peers(root, &mut skipped);
+    let mut steps = Steps::default();
+    for (name, test) in [("traefik", "gateways traefik::"), ("tomcat", "servers tomcat")] {
+        let arguments = format!("--workspace --features tollgate-cli/otlp --test {test}");
+        let command = cargo_test(root, &arguments);
+        steps.run_tests(name, |tally| count(command, tally));
+    }
+    Ok(report(&steps, &skipped))
+}
+
+fn report(steps: &Steps, skipped: &deps::Skipped) -> ExitCode {
     print!("{}{}", steps.summary(), skipped.summary());
     let tally = steps.tally();
     println!("{} passed, {} failed", tally.passed, tally.failed);
-    Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs a test command and counts its tests. A command that runs no test is an error.

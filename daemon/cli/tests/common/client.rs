@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
-/// The timeout of a read.
-const TIMEOUT: Duration = Duration::from_secs(20);
+/// The timeout of a read, longer than that of every gateway.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Sends a request over a new connection, for this machine by default.
 pub(crate) fn send(

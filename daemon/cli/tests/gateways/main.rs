@@ -43,7 +43,7 @@ macro_rules! gateway {
                 rejected::oversized_heads_do_not_bypass_the_limit,
                 rejected::broken_connections_are_no_reason_to_pass,
                 rejected::duplicate_headers_have_one_value_or_are_refused,
-                unavailable::requests_pass_while_the_daemon_is_down,
+                unavailable::requests_pass_or_fail_as_documented_while_the_daemon_is_down,
                 unavailable::fail_closed_rejects_requests_while_the_daemon_is_down,
                 unavailable::hanging_daemon_is_unavailable,
                 unavailable::untrusted_gateway_gets_no_decision,
@@ -70,3 +70,4 @@ gateway!(nginx, Nginx);
 gateway!(caddy, Caddy);
 gateway!(haproxy, Haproxy);
 gateway!(envoy, Envoy);
+gateway!(traefik, Traefik);

@@ -18,7 +18,7 @@ const BY_API_KEY: (&str, &str) =
 fn relay_api_key(kind: GatewayKind) -> &'static [(&'static str, &'static str)] {
     match kind {
         GatewayKind::Nginx => &[("# proxy_set_header X-Api-Key", "proxy_set_header X-Api-Key")],
-        GatewayKind::Caddy => &[],
+        GatewayKind::Caddy | GatewayKind::Traefik => &[],
         GatewayKind::Haproxy => &[("local READ = {}", "local READ = { \"x-api-key\" }")],
         GatewayKind::Envoy => &[("# - exact: x-api-key", "- exact: x-api-key")],
     }
@@ -34,7 +34,7 @@ fn large_buffers(kind: GatewayKind) -> &'static [(&'static str, &'static str)] {
             "    # One Lua state per thread",
             "    tune.bufsize 131072\n    # One Lua state per thread",
         )],
-        GatewayKind::Caddy | GatewayKind::Envoy => &[],
+        GatewayKind::Caddy | GatewayKind::Envoy | GatewayKind::Traefik => &[],
     }
 }
 
@@ -188,6 +188,7 @@ pub(crate) fn broken_connections_are_no_reason_to_pass(kind: GatewayKind) {
         GatewayKind::Nginx | GatewayKind::Haproxy => (503, 0),
         GatewayKind::Caddy => (502, 0),
         GatewayKind::Envoy => (200, 1),
+        GatewayKind::Traefik => (500, 0),
     };
     let response = setup.send(9, "GET /login", &[]);
     assert_eq!((response.status, setup.reached()), (status, reached), "{response:?}");

@@ -95,8 +95,10 @@ impl Setup {
             };
             (*name, if options.fails_closed { with_fail_closed(&text) } else { text })
         });
+        let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
+        upstream.take();
         Self {
-            _gateway: Gateway::start(kind, &files.collect::<Vec<_>>(), &port),
+            _gateway: gateway,
             daemon,
             upstream,
             port,
@@ -142,6 +144,7 @@ fn files(kind: GatewayKind) -> &'static [&'static str] {
         GatewayKind::Caddy => &["Caddyfile"],
         GatewayKind::Haproxy => &["haproxy.cfg", "tollgate.lua"],
         GatewayKind::Envoy => &["envoy.yaml"],
+        GatewayKind::Traefik => &["traefik.yaml", "dynamic.yaml"],
     }
 }
 

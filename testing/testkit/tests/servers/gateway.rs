@@ -24,6 +24,17 @@ fn files(kind: GatewayKind, port: u16, upstream: &str) -> Vec<(&'static str, Str
             ),
         ),
         GatewayKind::Envoy => ("pass.yaml", envoy(port, upstream)),
+        GatewayKind::Traefik => {
+            let main = format!(
+                "entryPoints: {{ web: {{ address: \":{port}\" }} }}\n\
+                 providers:\n  file:\n    filename: dynamic.yaml\n"
+            );
+            let routes = format!(
+                "http:\n  routers: {{ app: {{ rule: \"PathPrefix(`/`)\", service: app }} }}\n  \
+                 services:\n    app: {{ loadBalancer: {{ servers: [{{ url: \"http://{upstream}\" }}] }} }}\n"
+            );
+            return vec![("traefik.yaml", main), ("dynamic.yaml", routes)];
+        }
     };
     vec![(name, text)]
 }
@@ -60,6 +71,8 @@ fn check(kind: GatewayKind) {
     let (port, upstream) = (Port::reserve(), Upstream::start());
     let files = files(kind, port.number(), &upstream.address());
     let gateway = Gateway::start(kind, &files, &port);
+    // The request that showed that it is ready.
+    upstream.take();
     let process = format!("/proc/{}", gateway.pid());
     let is_running = || Path::new(&process).exists();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port.number())).unwrap();
@@ -97,6 +110,11 @@ fn haproxy_forwards_requests_and_ends_on_drop() {
 #[test]
 fn envoy_forwards_requests_and_ends_on_drop() {
     check(GatewayKind::Envoy);
+}
+
+#[test]
+fn traefik_forwards_requests_and_ends_on_drop() {
+    check(GatewayKind::Traefik);
 }
 
 #[test]
