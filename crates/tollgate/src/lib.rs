@@ -30,7 +30,8 @@ pub use limiter::LimiterBuilder;
 pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use overrides::{
-    KeyPattern, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder, PatternError,
+    KeyPattern, KeyPatternKind, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder,
+    PatternError,
 };
 pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier};
 pub use tiers::{TierError, Tiers};

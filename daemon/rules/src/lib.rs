@@ -19,6 +19,7 @@ mod address;
 mod facts;
 mod jwks;
 mod jwt;
+mod key_form;
 mod matchers;
 mod network;
 mod path;
@@ -38,6 +39,7 @@ pub use address::{AddressHeader, ClientAddressError, client_address};
 pub use facts::{Client, Facts, KeyError};
 pub use jwks::KeySet;
 pub use jwt::Jwt;
+pub use key_form::KeyForms;
 pub use matchers::{HeaderMatcher, HostPattern, MethodName};
 pub use network::{Ipv6Prefix, Networks, Peer};
 pub use path::{Path, PathCase};
@@ -265,16 +267,18 @@ impl Rules {
     /// Checks that the rules can be used with these policies.
     ///
     /// # Errors
-    /// A rule has no check or too many, or uses a policy that is unknown or has a concurrent limit.
+    /// A rule has no check or too many, or uses a policy that is unknown or has a concurrent limit,
+    /// or a tier that the policy does not have.
     pub fn check(&self, policies: &Policies) -> Result<(), RuleError> {
         for (rule, value) in self.rules.iter().enumerate() {
             if !(1..=MAX_CHECKS_PER_RULE).contains(&value.checks.len()) {
                 let found = value.checks.len();
                 let message = format!("expected 1 to {MAX_CHECKS_PER_RULE} checks, found {found}");
-                return Err(RuleError { rule, check: None, message });
+                return Err(RuleError { rule, check: None, field: "checks", message });
             }
             for (index, check) in value.checks.iter().enumerate() {
-                let error = |message| RuleError { rule, check: Some(index), message };
+                let error =
+                    |message| RuleError { rule, check: Some(index), field: "policy", message };
                 let variants = policies.variants(&check.policy);
                 let mut variants = variants.map_err(|e| error(e.to_string()))?;
                 if variants.any(Policy::has_concurrent) {
@@ -283,6 +287,13 @@ impl Rules {
                          use a policy without one",
                         check.policy
                     )));
+                }
+                // The value of a placeholder is known only at run time.
+                let tier = check.tier.as_ref().and_then(Template::literal);
+                if let Some(tier) = tier
+                    && let Err(unknown) = policies.resolve(&check.policy, b"", Some(tier))
+                {
+                    return Err(RuleError { field: "tier", ..error(unknown.to_string()) });
                 }
             }
         }
@@ -295,18 +306,20 @@ impl Rules {
 pub struct RuleError {
     /// The index of the rule.
     pub rule: usize,
-    /// The index of the check whose policy is at fault; `None` if the list of checks is.
+    /// The index of the check at fault; `None` if the list of checks is.
     pub check: Option<usize>,
+    /// The field at fault: of the check, or else of the rule.
+    pub field: &'static str,
     /// The problem and its remedy.
     pub message: String,
 }
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RuleError { rule, check, message } = self;
+        let RuleError { rule, check, field, message } = self;
         match check {
-            Some(check) => write!(f, "rules[{rule}].checks[{check}].policy: {message}"),
-            None => write!(f, "rules[{rule}].checks: {message}"),
+            Some(check) => write!(f, "rules[{rule}].checks[{check}].{field}: {message}"),
+            None => write!(f, "rules[{rule}].{field}: {message}"),
         }
     }
 }

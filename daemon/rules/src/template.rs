@@ -29,7 +29,7 @@ pub struct Template {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(super) enum Piece {
     Text(Box<str>),
     /// One source or several alternatives.
     Value(Box<[Source]>),
@@ -96,6 +96,23 @@ impl Template {
         escaped.sort_unstable();
         escaped.dedup();
         Ok(Template { pieces: pieces.into(), escaped: escaped.into() })
+    }
+
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The bytes that are escaped in values.
+    pub(super) fn escaped(&self) -> &[u8] {
+        &self.escaped
+    }
+
+    /// The text of a template without placeholders.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
     }
 
     /// The sources of all placeholders.

@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use ipnet::IpNet;
 use tollgate_core::{KeyList, NotationError, Policy};
 
-pub use pattern::{KeyPattern, PatternError};
+pub use pattern::{KeyPattern, KeyPatternKind, PatternError};
 use pattern::{Shape, network_of_key};
 
 /// The maximum number of rows in one [`Overrides`].
@@ -125,6 +125,15 @@ impl Overrides {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the patterns of all rows, in no particular order.
+    pub fn patterns(&self) -> impl Iterator<Item = KeyPattern<'_>> {
+        let rows = &*self.0;
+        let exact = rows.exact.keys().map(|key| Shape::Exact((&**key).into()));
+        let prefixes = rows.prefixes.keys().map(|prefix| Shape::Prefix((&**prefix).into()));
+        let networks = rows.networks.keys().map(|network| Shape::Network(*network));
+        exact.chain(prefixes).chain(networks).map(KeyPattern)
     }
 
     /// Finds the row that decides for a key.

@@ -32,6 +32,18 @@ use tollgate_core::MAX_KEY_LEN;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyPattern<'a>(pub(super) Shape<'a>);
 
+/// What a [`KeyPattern`] matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyPatternKind<'p> {
+    /// This key.
+    Exact(&'p [u8]),
+    /// Keys that start with these bytes.
+    Prefix(&'p [u8]),
+    /// Keys that are an address in a network, or a network within it.
+    Network,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape<'a> {
     Exact(Cow<'a, [u8]>),
@@ -70,6 +82,36 @@ impl<'a> KeyPattern<'a> {
             key if key.len() > MAX_KEY_LEN => Err(PatternError::Long(key.len())),
             key => Ok(KeyPattern(Shape::Exact(Cow::Borrowed(key)))),
         }
+    }
+
+    /// Returns what the pattern matches.
+    #[must_use]
+    pub fn kind(&self) -> KeyPatternKind<'_> {
+        match &self.0 {
+            Shape::Exact(key) => KeyPatternKind::Exact(key),
+            Shape::Prefix(prefix) => KeyPatternKind::Prefix(prefix),
+            Shape::Network(_) => KeyPatternKind::Network,
+        }
+    }
+}
+
+/// Prints the pattern as it is written.
+impl fmt::Display for KeyPattern<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, star) = match &self.0 {
+            Shape::Exact(key) => (key, ""),
+            Shape::Prefix(prefix) => (prefix, "*"),
+            Shape::Network(network) => return network.fmt(f),
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let is_network = !matches!(parse_network(&text), Ok(None));
+        for c in text.chars() {
+            if matches!(c, '*' | '\\') || (c == '/' && is_network) {
+                f.write_str("\\")?;
+            }
+            write!(f, "{c}")?;
+        }
+        f.write_str(star)
     }
 }
 

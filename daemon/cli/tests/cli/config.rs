@@ -136,6 +136,23 @@ fn doubtful_settings_cause_warnings_of_check_and_serve() {
 }
 
 #[test]
+fn an_override_that_matches_no_key_of_a_rule_causes_a_warning_of_check_and_serve() {
+    let folder = Folder::create();
+    let yaml = "policies: { a: { limits: [1/s], overrides: { vip: [9/s] } } }\n\
+                rules: [{ policy: a, key: \"{header.x-api-key|ip}\" }]\n";
+    let file = folder.write("tollgate.yaml", yaml).display().to_string();
+    let warning = "1:46: policies.a.overrides.vip: no request has this key: keys of rules[0] look \
+                   like \"header.x-api-key=…\" or \"ip=…\"; write \"header.x-api-key=vip\", unless \
+                   other clients send it\n";
+    let (code, output, error) = run(["config", "check", &file]);
+    assert_eq!((code, output), (0, format!("{file}: ok: 1 policy, 1 rule\n")));
+    assert_eq!(error, format!("warning: {file}:{warning}"));
+    let daemon = Daemon::with_config(yaml, |command| command.stderr(Stdio::piped()));
+    let log = daemon.stop_and_read_log();
+    assert!(log.contains(" WARN ") && log.contains(": policies.a.overrides.vip: no "), "{log}");
+}
+
+#[test]
 fn listeners_that_others_reach_without_a_token_cause_warnings() {
     let folder = Folder::create();
     folder.write("token", "9b1f62c5d07e41aa");

@@ -31,8 +31,8 @@ pub(super) fn read(
         let Some(rule) = readers.get(error.rule) else { return Invalid };
         let Ok(checks) = checks(rule) else { return Invalid };
         match error.check.and_then(|check| checks.get(check)) {
-            Some(check) => check.report("policy", error.message),
-            None => rule.report("checks", error.message),
+            Some(check) => check.report(error.field, error.message),
+            None => rule.report(error.field, error.message),
         }
     })?;
     Ok(rules)

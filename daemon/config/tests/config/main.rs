@@ -5,3 +5,4 @@ mod fields;
 mod layers;
 mod mistakes;
 mod overrides_file;
+mod warnings;

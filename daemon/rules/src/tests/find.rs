@@ -267,10 +267,44 @@ fn rules_with_unusable_checks_are_rejected() {
         ("jobs {ip}", Some((Some(0), &*concurrent("jobs")))),
     ] {
         let rules = rules(&["- - - - -> api all", &format!("- - - - -> {line}")], OnNoRule::Pass);
-        let error =
-            |(check, message): (_, &str)| RuleError { rule: 1, check, message: message.into() };
-        let expected = expected.map(error);
+        let expected = expected.map(|(check, message): (Option<usize>, &str)| {
+            let field = if check.is_some() { "policy" } else { "checks" };
+            RuleError { rule: 1, check, field, message: message.into() }
+        });
         assert_eq!(rules.check(&policies).err(), expected, "{line}");
+    }
+}
+
+/// The value of a placeholder is known only at run time.
+#[test]
+fn literal_tiers_that_the_policy_lacks_are_rejected() {
+    let mut policies = Policies::new();
+    for name in ["api", "bare"] {
+        policies.define(name, "1/s").unwrap();
+    }
+    let mut tiers = Tiers::new();
+    tiers.add("pro", "2/s").unwrap();
+    policies.set_tiers("api", &tiers).unwrap();
+    let no_tiers =
+        "policy \"bare\" has no tier \"pro\"; it has no tiers: omit the tier or define it";
+    for (policy, tier, expected) in [
+        ("api", "pro", None),
+        ("api", "{header.x-plan}", None),
+        ("bare", "{header.x-plan}", None),
+        ("api", "gold", Some("policy \"api\" has no tier \"gold\"; it has pro")),
+        ("bare", "pro", Some(no_tiers)),
+    ] {
+        let check = RuleCheck::new(policy, Template::parse("{ip}").unwrap());
+        let check = RuleCheck { tier: Some(Template::parse(tier).unwrap()), ..check };
+        let rule = Rule { checks: vec![check], ..Rule::default() };
+        let rules = Rules { rules: vec![rule], ..Rules::default() };
+        let expected = expected.map(|message| RuleError {
+            rule: 0,
+            check: Some(0),
+            field: "tier",
+            message: message.to_owned(),
+        });
+        assert_eq!(rules.check(&policies).err(), expected, "{policy} {tier}");
     }
 }
 

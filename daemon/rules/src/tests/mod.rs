@@ -2,6 +2,7 @@
 
 mod find;
 mod jwt;
+mod key_form;
 mod keys;
 
 use http::header::{HeaderMap, HeaderName};

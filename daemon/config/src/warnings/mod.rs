@@ -1,12 +1,14 @@
 //! Settings that are valid, and that a daemon in production should not have.
 
+mod keys;
+
 use std::net::IpAddr;
 
 use tollgate_document::{ConfigError, Origin};
 
 use crate::address::Address;
 use crate::layers::LoadedConfig;
-use crate::named_files::{find, with_origin_of};
+use crate::named_files::find;
 use crate::read::tokens::Operators;
 
 impl LoadedConfig {
@@ -22,6 +24,7 @@ impl LoadedConfig {
             warnings.extend(self.warning("operators", message));
         }
         warnings.extend(self.open_listeners());
+        warnings.extend(self.unused_keys());
         warnings
     }
 
@@ -55,11 +58,15 @@ impl LoadedConfig {
         if entry.origin == Origin::Sample {
             return None;
         }
-        let warning = with_origin_of(ConfigError::new(message).with_field(field), Some(entry));
-        Some(match self.file_name() {
+        Some(self.warning_at(field, message, &entry.origin))
+    }
+
+    fn warning_at(&self, field: &str, message: &str, origin: &Origin) -> ConfigError {
+        let warning = ConfigError::new(message).with_field(field).with_origin(origin.clone());
+        match self.file_name() {
             Some(file) => warning.in_file(file),
             None => warning,
-        })
+        }
     }
 }
 
