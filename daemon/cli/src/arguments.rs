@@ -84,17 +84,24 @@ pub(crate) struct Token {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// A key under a policy.
+/// A key under a policy, or a descriptor of Envoy's rate limit service.
 #[derive(Args, Debug)]
 pub(crate) struct PolicyKey {
     /// The name of a policy, or a limit such as "10/s burst 20"
-    #[arg(value_name = "LIMIT|POLICY")]
-    pub(crate) policy: String,
+    #[arg(value_name = "LIMIT|POLICY", required_unless_present = "domain")]
+    pub(crate) policy: Option<String>,
     /// The key, such as user:42
-    pub(crate) key: OsString,
-    /// The tier of the key within the policy
+    #[arg(required_unless_present = "domain")]
+    pub(crate) key: Option<OsString>,
+    /// The tier of the key within the policy; one that the policy does not have is ignored
     #[arg(long, value_name = "TIER")]
     pub(crate) tier: Option<String>,
+    /// A domain of Envoy's rate limit service, in place of policy and key
+    #[arg(long, value_name = "NAME", requires = "descriptor", conflicts_with_all = ["policy", "key", "tier"])]
+    pub(crate) domain: Option<String>,
+    /// An entry of the descriptor, such as remote_address=10.0.0.1; repeat it for further entries
+    #[arg(long, value_name = "KEY=VALUE", requires = "domain")]
+    pub(crate) descriptor: Vec<String>,
 }
 
 /// Check whether a key may spend a cost now, and charge it

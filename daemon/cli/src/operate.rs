@@ -25,6 +25,8 @@ struct Change {
     remaining: u64,
     /// `null` if the key is blocked without an end.
     reset_after: Option<Box<RawValue>>,
+    /// Why the operation may not have the effect that was meant.
+    hint: Option<String>,
 }
 
 pub(crate) fn block(arguments: &Block) -> Result<ExitCode> {
@@ -87,6 +89,7 @@ fn change(
     match arguments.output {
         Form::Json => output::print(&format!("{response}\n"))?,
         Form::Text => {
+            output::print_hint(change.hint.as_deref());
             let (key, policy, result) =
                 (subject.printable_key(), &subject.policy, describe(&change));
             output::print(&format!("{key}  {policy}  {result}\n"))?;
@@ -110,6 +113,7 @@ fn send(arguments: &KeyOperation, operation: &str, body: String) -> Result<Strin
 /// The state of a key.
 #[derive(Debug, Deserialize)]
 struct Inspection {
+    hint: Option<String>,
     block: Option<BlockState>,
     limits: Vec<LimitState>,
     reservations: Vec<ReservationState>,
@@ -151,6 +155,7 @@ pub(crate) fn inspect(arguments: &KeyOperation) -> Result<ExitCode> {
         Form::Text => {
             let state: Inspection =
                 serde_json::from_str(&response).context("the response is not an inspection")?;
+            output::print_hint(state.hint.as_deref());
             output::print(&text(&subject, &state))?;
         }
     }

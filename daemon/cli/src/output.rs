@@ -14,6 +14,14 @@ pub(crate) fn print_error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Writes the hint of an answer to standard error, without control characters.
+pub(crate) fn print_hint(hint: Option<&str>) {
+    if let Some(hint) = hint {
+        let printable: String = hint.chars().filter(|c| !c.is_control()).collect();
+        print_error(&format!("hint: {printable}\n"));
+    }
+}
+
 /// Whether to use colours on standard output: <https://no-color.org>.
 pub(crate) fn has_colours() -> bool {
     let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -173,6 +173,15 @@ impl Domains {
         self.domains.iter().map(|domain| &*domain.name)
     }
 
+    /// The rules of a domain: the composite keys that lead to each, joined by `.`, in the order of
+    /// the files.
+    pub fn rules<'a>(&'a self, domain: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let nodes = self.domain(domain).map_or(&[][..], |domain| &domain.nodes);
+        let name_len = self.domain(domain).map_or(0, |domain| domain.name.len() + 1);
+        let rules = nodes.iter().filter(|node| node.rule.is_some());
+        rules.filter_map(move |node| node.path.get(name_len..))
+    }
+
     /// The policies of all rules that have one, with their domains.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
         self.domains.iter().flat_map(|domain| {

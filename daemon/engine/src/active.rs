@@ -83,13 +83,17 @@ impl ActiveConfig {
 
     /// The names of the first policies, for a message; absent if there are none.
     pub(crate) fn policy_names(&self) -> Option<String> {
-        const MAX_NAMES: usize = 8;
-        let mut names: Vec<_> =
-            self.policies.iter().take(MAX_NAMES + 1).map(|policy| policy.name()).collect();
-        if names.len() > MAX_NAMES {
-            names.truncate(MAX_NAMES);
-            names.push("…");
-        }
-        (!names.is_empty()).then(|| names.join(", "))
+        first_names(self.policies.iter().map(|policy| policy.name()))
     }
+}
+
+/// The first of these names, for a message; absent if there are none.
+pub(crate) fn first_names<'n>(names: impl Iterator<Item = &'n str>) -> Option<String> {
+    const MAX_NAMES: usize = 8;
+    let mut names: Vec<_> = names.take(MAX_NAMES + 1).collect();
+    if names.len() > MAX_NAMES {
+        names.truncate(MAX_NAMES);
+        names.push("…");
+    }
+    (!names.is_empty()).then(|| names.join(", "))
 }

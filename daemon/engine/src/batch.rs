@@ -9,9 +9,11 @@ use crate::access::Principal;
 use crate::active::ActiveConfig;
 use crate::call::{Call, Outcome, PolicySelector};
 use crate::counters::Surface;
+use crate::descriptor;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::execution::{execute, execute_on_memory, execute_operations};
+use crate::hint::unknown_tier;
 use crate::meter::Meter;
 use crate::operation::Action;
 use crate::resolution::resolve;
@@ -57,6 +59,26 @@ impl<'a> Batch<'a> {
         key: &[u8],
     ) -> Result<Cow<'a, Policy>, Error> {
         resolve(self.engine, self.active, principal, selector, key)
+    }
+
+    /// As [`RequestContext::tier_hint`](crate::RequestContext::tier_hint).
+    #[inline]
+    #[must_use]
+    pub fn tier_hint(&self, policy: &Policy, tier: Option<&str>) -> Option<Box<str>> {
+        tier.and_then(|tier| unknown_tier(self.active, policy, tier))
+    }
+
+    /// As [`RequestContext::resolve_descriptor`](crate::RequestContext::resolve_descriptor).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resolve_descriptor(
+        &self,
+        principal: Principal<'_>,
+        domain: &str,
+        descriptor: &str,
+    ) -> Result<(Cow<'a, Policy>, Vec<u8>), Error> {
+        descriptor::resolve(self.engine, self.active, principal, domain, descriptor)
     }
 
     /// The memory store, if that is configured.

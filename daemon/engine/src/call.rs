@@ -17,7 +17,8 @@ use crate::parameter::Parameter;
 pub struct PolicySelector<'s> {
     /// The name of a configured policy.
     pub policy: Option<&'s str>,
-    /// A tier of that policy; without one, its default limits.
+    /// A tier of that policy; without one, or with one that the policy does not have, its limits
+    /// without a tier.
     pub tier: Option<&'s str>,
     /// Inline limits.
     pub limit: Option<&'s str>,
@@ -32,9 +33,18 @@ pub struct CheckRequest<'a> {
     pub key: Cow<'a, [u8]>,
     /// The cost.
     pub cost: Cost,
+    /// A hint for the answer, if the request has a tier that the policy does not have.
+    pub hint: Option<Box<str>>,
 }
 
-impl CheckRequest<'_> {
+impl<'a> CheckRequest<'a> {
+    /// A check without a hint.
+    #[inline]
+    #[must_use]
+    pub fn new(policy: Cow<'a, Policy>, key: Cow<'a, [u8]>, cost: Cost) -> Self {
+        CheckRequest { policy, key, cost, hint: None }
+    }
+
     /// The check as the store takes it.
     pub(crate) fn as_check(&self) -> Check<'_> {
         Check { policy: &self.policy, key: &self.key, cost: self.cost }
@@ -47,6 +57,7 @@ impl CheckRequest<'_> {
             policy: Cow::Owned(self.policy.into_owned()),
             key: Cow::Owned(self.key.into_owned()),
             cost: self.cost,
+            hint: self.hint,
         }
     }
 }

@@ -9,9 +9,11 @@ use crate::access::Principal;
 use crate::active::ActiveConfig;
 use crate::call::{Call, Outcome, PolicySelector};
 use crate::counters::Surface;
+use crate::descriptor;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::execution::{execute, execute_operations};
+use crate::hint::unknown_tier;
 use crate::meter::Meter;
 use crate::resolution::resolve;
 
@@ -35,7 +37,7 @@ impl<'a> RequestContext<'a> {
     /// policy of inline limits. Checks the principal's rights first.
     ///
     /// # Errors
-    /// The principal may not use it, or there is no such policy or tier.
+    /// The principal may not use it, or there is no such policy.
     #[inline]
     pub fn resolve(
         &self,
@@ -43,6 +45,26 @@ impl<'a> RequestContext<'a> {
         key: &[u8],
     ) -> Result<Cow<'a, Policy>, Error> {
         resolve(self.engine, self.active, self.principal, selector, key)
+    }
+
+    /// The hint for the answer if the policy does not have the tier.
+    #[inline]
+    #[must_use]
+    pub fn tier_hint(&self, policy: &Policy, tier: Option<&str>) -> Option<Box<str>> {
+        tier.and_then(|tier| unknown_tier(self.active, policy, tier))
+    }
+
+    /// Resolves a descriptor of Envoy's rate limit service, such as `remote_address=10.0.0.1`, to
+    /// the policy of its rule and the key of its counter.
+    ///
+    /// # Errors
+    /// There is no such domain, no rule with limits matches, or the principal may not use it.
+    pub fn resolve_descriptor(
+        &self,
+        domain: &str,
+        descriptor: &str,
+    ) -> Result<(Cow<'a, Policy>, Vec<u8>), Error> {
+        descriptor::resolve(self.engine, self.active, self.principal, domain, descriptor)
     }
 
     /// Executes a call: counts its decisions and ends its audit record.

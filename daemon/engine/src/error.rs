@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate::{Policy, RequestError, ResolveError, StoreError};
+use tollgate::{Policy, RequestError, StoreError};
 
 use crate::parameter::Parameter;
 
@@ -123,16 +123,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl From<ResolveError> for Error {
-    fn from(error: ResolveError) -> Self {
-        let (kind, parameter) = match error {
-            ResolveError::Tier(_) => (ErrorKind::BadRequest, Parameter::Tier),
-            _ => (ErrorKind::UnknownPolicy, Parameter::Policy),
-        };
-        Error::new(kind, error.to_string()).with_parameter(parameter)
-    }
-}
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {

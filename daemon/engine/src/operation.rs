@@ -131,21 +131,29 @@ impl OperationSpec {
     }
 }
 
-/// Lists the parameters of a check, with or without a cost, and those of an operation.
+/// Lists the parameters of a check, with or without a cost, and those of an operation. With
+/// `Domain`, a descriptor can be in the place of policy and key.
 macro_rules! parameters {
+    (Domain, Cost $(, $parameter:ident)*) => {
+        parameters!(@check [Domain Descriptor] [Cost] $($parameter)*)
+    };
+    (Domain $(, $parameter:ident)*) => {
+        parameters!(@check [Domain Descriptor] [] $($parameter)*)
+    };
     (Cost $(, $parameter:ident)*) => {
-        parameters!(@check [Cost] $($parameter)*)
+        parameters!(@check [] [Cost] $($parameter)*)
     };
     ($($parameter:ident),*) => {
-        parameters!(@check [] $($parameter)*)
+        parameters!(@check [] [] $($parameter)*)
     };
-    (@check [$($cost:ident)?] $($parameter:ident)*) => {
+    (@check [$($domain:ident)*] [$($cost:ident)?] $($parameter:ident)*) => {
         &[
             Parameter::Policy,
             Parameter::Tier,
             Parameter::Limit,
             Parameter::Key,
             Parameter::KeyBase64,
+            $(Parameter::$domain,)*
             $(Parameter::$cost,)?
             Parameter::Note,
             $(Parameter::$parameter,)*
@@ -166,7 +174,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "check",
         summary: "Decides and charges; on a policy with a concurrent limit, acquires a lease.",
-        parameters: parameters![Cost, RequestId, Checks, LeaseId],
+        parameters: parameters![Domain, Cost, RequestId, Checks, LeaseId],
         required: &[],
         scopes: CHECK,
         response: ResponseKind::Verdict,
@@ -175,7 +183,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "peek",
         summary: "Returns what a check would return; changes nothing.",
-        parameters: parameters![Cost, Checks],
+        parameters: parameters![Domain, Cost, Checks],
         required: &[],
         scopes: CHECK_OR_READ,
         response: ResponseKind::Preview,
@@ -219,7 +227,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "refund",
         summary: "Gives back a cost; with a decision's time, in the window of that decision.",
-        parameters: parameters![Cost, RequestId, Time],
+        parameters: parameters![Domain, Cost, RequestId, Time],
         required: &[],
         scopes: OPERATE,
         response: ResponseKind::Change,
@@ -228,7 +236,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "penalize",
         summary: "Charges even beyond the limit, up to a debt of one more capacity.",
-        parameters: parameters![Cost, RequestId],
+        parameters: parameters![Domain, Cost, RequestId],
         required: &[],
         scopes: OPERATE,
         response: ResponseKind::Change,
@@ -237,7 +245,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "reset",
         summary: "Deletes the counters, leases and reservations of a key; a block stays.",
-        parameters: parameters![RequestId],
+        parameters: parameters![Domain, RequestId],
         required: &[],
         scopes: OPERATE,
         response: ResponseKind::Change,
@@ -246,7 +254,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "block",
         summary: "Denies every check of a key, for a time or until it is unblocked.",
-        parameters: parameters![RequestId, For],
+        parameters: parameters![Domain, RequestId, For],
         required: &[],
         scopes: OPERATE,
         response: ResponseKind::Change,
@@ -255,7 +263,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
     OperationSpec {
         name: "unblock",
         summary: "Lifts a block.",
-        parameters: parameters![RequestId],
+        parameters: parameters![Domain, RequestId],
         required: &[],
         scopes: OPERATE,
         response: ResponseKind::Change,
@@ -299,7 +307,7 @@ pub static OPERATIONS: [OperationSpec; 14] = [
         name: "inspect",
         summary: "Returns the state of each limit, the block, the leases and the reservations of a \
                   key.",
-        parameters: parameters![],
+        parameters: parameters![Domain],
         required: &[],
         scopes: READ,
         response: ResponseKind::Inspection,

@@ -11,6 +11,10 @@ named_enum! {
     Tier = "tier",
     /// Limits in place of a policy.
     Limit = "limit",
+    /// A domain of Envoy's rate limit service, in place of a policy.
+    Domain = "domain",
+    /// A descriptor of that domain, in place of a key.
+    Descriptor = "descriptor",
     /// The key, as text.
     Key = "key",
     /// The key, as bytes in base64.

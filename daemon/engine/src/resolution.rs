@@ -16,7 +16,7 @@ use crate::parameter::Parameter;
 /// of inline limits. Checks the principal's rights first.
 ///
 /// # Errors
-/// The principal may not use it, or there is no such policy or tier.
+/// The principal may not use it, or there is no such policy.
 #[inline]
 pub(crate) fn resolve<'a>(
     engine: &Engine,
@@ -29,9 +29,13 @@ pub(crate) fn resolve<'a>(
         PolicySelector { policy: Some(policy), limit: None, tier } => {
             principal.authorize_policy(policy)?;
             match active.policies.resolve(policy, key, tier) {
-                Ok(resolved) => Ok(Cow::Borrowed(resolved)),
-                Err(error) => Err(resolve_error(error, policy, tier, active)),
+                // A plan of a customer that the configuration does not know must neither lock the
+                // customer out nor lift the limits.
+                Err(ResolveError::Tier(_)) => active.policies.resolve(policy, key, None),
+                resolved => resolved,
             }
+            .map(Cow::Borrowed)
+            .map_err(|error| resolve_error(&error, policy, active))
         }
         PolicySelector { policy: None, limit: Some(limit), tier: None } => {
             inline(engine, principal, limit).map(Cow::Owned)
@@ -52,17 +56,8 @@ fn inline(engine: &Engine, principal: Principal<'_>, limit: &str) -> Result<Poli
 }
 
 #[cold]
-fn resolve_error(
-    error: ResolveError,
-    policy: &str,
-    tier: Option<&str>,
-    active: &ActiveConfig,
-) -> Error {
-    let value = match (&error, tier) {
-        (ResolveError::Tier(_), Some(tier)) => tier,
-        _ => policy,
-    };
-    let value = ErrorValue::Text(value.to_owned());
+fn resolve_error(error: &ResolveError, policy: &str, active: &ActiveConfig) -> Error {
+    let value = ErrorValue::Text(policy.to_owned());
     if policy.is_empty()
         && let Some(names) = active.policy_names()
     {
@@ -70,7 +65,9 @@ fn resolve_error(
         let error = Error::new(ErrorKind::UnknownPolicy, detail);
         return error.with_parameter(Parameter::Policy).with_value(value);
     }
-    Error::from(error).with_value(value)
+    Error::new(ErrorKind::UnknownPolicy, error.to_string())
+        .with_parameter(Parameter::Policy)
+        .with_value(value)
 }
 
 #[cold]

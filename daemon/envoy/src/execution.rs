@@ -217,7 +217,7 @@ impl<'a, 'r> Calls<'a, 'r> {
 
 fn check<'a>(descriptor: &'a Descriptor<'_>, policy: &'a Policy, cost: Cost) -> CheckRequest<'a> {
     let key = Cow::Borrowed(descriptor.target.key().as_bytes());
-    CheckRequest { policy: Cow::Borrowed(policy), key, cost }
+    CheckRequest::new(Cow::Borrowed(policy), key, cost)
 }
 
 /// Whether a cost exceeds the capacity of a policy that charges denied requests too.

@@ -13,9 +13,14 @@ use tollgate_engine::{CheckRequest, ResponseKind};
 const USUAL_BYTES: usize = 640;
 
 /// A decision as JSON.
-pub(super) fn decision(policy: &Policy, decision: &Decision, response: ResponseKind) -> String {
+pub(super) fn decision(
+    policy: &Policy,
+    decision: &Decision,
+    response: ResponseKind,
+    hint: Option<&str>,
+) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
-    write_decision(&mut json, policy, decision, response);
+    write_decision(&mut json, policy, decision, response, hint);
     json.finish()
 }
 
@@ -31,13 +36,19 @@ pub(super) fn decisions(
     json.put(r#","never":"#, answer.never());
     let decisions = checks.iter().zip(&answer.decisions);
     json.list(r#","decisions":"#, decisions, |json, (check, decision)| {
-        write_decision(json, &check.policy, decision, response);
+        write_decision(json, &check.policy, decision, response, check.hint.as_deref());
     });
     json.text("}");
     json.finish()
 }
 
-fn write_decision(json: &mut Writer, policy: &Policy, decision: &Decision, response: ResponseKind) {
+fn write_decision(
+    json: &mut Writer,
+    policy: &Policy,
+    decision: &Decision,
+    response: ResponseKind,
+    hint: Option<&str>,
+) {
     json.put(r#"{"allowed":"#, decision.allowed);
     json.put(r#","reason":"#, decision.reason.as_str());
     // Names and limits contain no characters that JSON escapes.
@@ -56,6 +67,7 @@ fn write_decision(json: &mut Writer, policy: &Policy, decision: &Decision, respo
     if response == ResponseKind::Change {
         json.put(r#","changed":"#, decision.changed);
     }
+    write_hint(json, hint);
     if let Some(lease) = decision.lease {
         json.put(r#","lease_id":"#, Plain(lease));
     }
@@ -70,6 +82,13 @@ fn write_decision(json: &mut Writer, policy: &Policy, decision: &Decision, respo
     json.text("}");
 }
 
+fn write_hint(json: &mut Writer, hint: Option<&str>) {
+    if let Some(hint) = hint {
+        json.text(r#","hint":"#);
+        json.text(&serde_json::Value::from(hint).to_string());
+    }
+}
+
 fn write_limit(json: &mut Writer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     json.put(r#"{"limit":"#, Plain(limit));
     json.put(r#","allowed":"#, decision.allowed);
@@ -82,9 +101,15 @@ fn write_limit(json: &mut Writer, limit: &Limit, decision: &LimitDecision, is_sh
 }
 
 /// The state of a key as JSON.
-pub(super) fn inspection(policy: &Policy, key: &Inspection, has_ids: bool) -> String {
+pub(super) fn inspection(
+    policy: &Policy,
+    key: &Inspection,
+    has_ids: bool,
+    hint: Option<&str>,
+) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
     json.put(r#"{"policy":"#, policy.name());
+    write_hint(&mut json, hint);
     json.text(r#","block":"#);
     match key.block {
         None => json.text("null"),

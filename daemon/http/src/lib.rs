@@ -31,7 +31,7 @@ use tollgate_document::did_you_mean;
 /// A decision as the JSON API returns it.
 #[must_use]
 pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
-    json::decision(policy, decision, ResponseKind::Verdict)
+    json::decision(policy, decision, ResponseKind::Verdict, None)
 }
 
 /// The header `traceparent` of a request.

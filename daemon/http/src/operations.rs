@@ -27,6 +27,8 @@ pub(super) const QUERY_PARAMETERS: &[Parameter] = &[
     Parameter::Limit,
     Parameter::Key,
     Parameter::KeyBase64,
+    Parameter::Domain,
+    Parameter::Descriptor,
     Parameter::Cost,
 ];
 
@@ -119,8 +121,12 @@ async fn audit_unauthorized(
 /// Notes the policy and the key of a request; both are empty where they cannot be parsed.
 fn set_subject(audit: &mut AuditRecord<'_>, object: &Object<'_>, active: &ActiveConfig) {
     let text = |parameter| object.get(parameter).and_then(|value| value.text().ok());
-    let policy = text(Parameter::Policy).or_else(|| text(Parameter::Limit)).unwrap_or_default();
-    let key = object.get(Parameter::Key).and_then(|value| value.bytes().ok());
+    let policy = text(Parameter::Policy)
+        .or_else(|| text(Parameter::Limit))
+        .or_else(|| text(Parameter::Domain))
+        .unwrap_or_default();
+    let key = object.get(Parameter::Key).or_else(|| object.get(Parameter::Descriptor));
+    let key = key.and_then(|value| value.bytes().ok());
     let base64 = || object.get(Parameter::KeyBase64).and_then(|value| value.base64().ok());
     let key = key.or_else(|| base64().map(Cow::Owned)).unwrap_or_default();
     audit.set_subject(active, &policy, &key);
@@ -172,6 +178,9 @@ fn parse_check<'a>(
     if let Some(note) = object.take(Parameter::Note) {
         note.text()?;
     }
+    if let Some(check) = parse_descriptor(object, context)? {
+        return Ok(check);
+    }
     let mut text = |parameter| object.take(parameter).map(|value| value.text()).transpose();
     let (policy, tier) = (text(Parameter::Policy)?, text(Parameter::Tier)?);
     let limit = text(Parameter::Limit)?;
@@ -183,8 +192,40 @@ fn parse_check<'a>(
     let key = parse_key(object, context.active.bounds.key_bytes);
     // An error in the policy is reported before one in the key.
     let policy = context.resolve(selector, key.as_deref().unwrap_or_default())?;
-    let cost = object.take(Parameter::Cost).map_or(Ok(Cost::ONE), |value| value.cost())?;
-    Ok(CheckRequest { policy, key: key?, cost })
+    let cost = parse_cost(object)?;
+    let hint = context.tier_hint(&policy, tier.as_deref());
+    Ok(CheckRequest { policy, key: key?, cost, hint })
+}
+
+fn parse_cost(object: &mut Object<'_>) -> Result<Cost, Problem> {
+    object.take(Parameter::Cost).map_or(Ok(Cost::ONE), |value| value.cost())
+}
+
+/// Parses the parameters of a descriptor of Envoy's rate limit service, which are in the place of
+/// policy and key; absent without them.
+fn parse_descriptor<'a>(
+    object: &mut Object<'a>,
+    context: &RequestContext<'a>,
+) -> Result<Option<CheckRequest<'a>>, Problem> {
+    use Parameter::{Descriptor, Domain, Key, KeyBase64, Limit, Policy, Tier};
+    let (domain, descriptor) = match (object.take(Domain), object.take(Descriptor)) {
+        (None, None) => return Ok(None),
+        (Some(domain), Some(descriptor)) => (domain.text()?, descriptor.text()?),
+        (domain, _) => {
+            let missing = if domain.is_some() { Descriptor } else { Domain };
+            let example = "{\"domain\":\"edge\",\"descriptor\":\"remote_address=10.0.0.1\"}";
+            let name = missing.name();
+            let detail = format!("{name} is missing; send both, as in {example}");
+            return Err(Problem::bad_request(detail).at(name));
+        }
+    };
+    if let Some(other) = object.first_present(&[Policy, Tier, Limit, Key, KeyBase64]) {
+        let name = other.name();
+        let detail = format!("{name} and domain are mutually exclusive; leave one of them out");
+        return Err(Problem::bad_request(detail).at(name));
+    }
+    let (policy, key) = context.resolve_descriptor(&domain, &descriptor)?;
+    Ok(Some(CheckRequest::new(policy, Cow::Owned(key), parse_cost(object)?)))
 }
 
 fn parse_key<'a>(object: &mut Object<'a>, max_len: usize) -> Result<Cow<'a, [u8]>, Problem> {
@@ -264,9 +305,11 @@ fn respond(
     has_verdict_status: bool,
 ) -> Reply {
     let checks = call.checks.as_slice();
+    let hint = context.active.hint(call, outcome);
+    let hint = hint.as_deref();
     let (body, verdict, decisions) = match (outcome, &call.checks) {
         (Outcome::Decision(decision), Checks::One(check)) => (
-            json::decision(&check.policy, decision, spec.response),
+            json::decision(&check.policy, decision, spec.response, hint),
             Verdict::new(decision),
             std::slice::from_ref(decision),
         ),
@@ -278,7 +321,8 @@ fn respond(
         (Outcome::Inspection(inspection), Checks::One(check)) => {
             // With an id, any client could release the lease of another.
             let has_ids = context.principal.is_operator();
-            return reply::json(json::inspection(&check.policy, inspection, has_ids), None);
+            let json = json::inspection(&check.policy, inspection, has_ids, hint);
+            return reply::json(json, None);
         }
         _ => unreachable!("one check has one decision, and several have several"),
     };

@@ -208,7 +208,8 @@ impl<'a> BatchContext<'a> {
             out.raw(before);
             (rest, copied) = (after, reply.position);
             out.protocol = reply.protocol;
-            if let Err(failure) = reply.format.write(call, result, &mut self.count, out) {
+            let written = reply.format.write(self.active, call, result, &mut self.count, out);
+            if let Err(failure) = written {
                 out.error(failure.line());
             }
         }
@@ -255,7 +256,10 @@ impl<'s, 'a> CommandContext<'s, 'a> {
         format: ReplyFormat,
     ) -> Result<(), Failure> {
         match self.batch.engine_batch.execute_now(&mut call) {
-            Some(result) => format.write(&call, result, &mut self.batch.count, self.out),
+            Some(result) => {
+                let active = self.batch.active;
+                format.write(active, &call, result, &mut self.batch.count, self.out)
+            }
             None => {
                 let (position, protocol) = (self.out.len(), self.out.protocol);
                 self.batch.pending_checks += call.checks.as_slice().len();

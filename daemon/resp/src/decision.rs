@@ -7,7 +7,7 @@ use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
 };
 
-use tollgate_engine::ResponseKind;
+use tollgate_engine::{CheckRequest, ResponseKind};
 
 use super::reply_buffer::ReplyBuffer;
 
@@ -39,9 +39,11 @@ pub(super) fn write(
     policy: &Policy,
     decision: &Decision,
     response: ResponseKind,
+    hint: Option<&str>,
 ) {
     let ids = usize::from(decision.lease.is_some()) + usize::from(decision.reservation.is_some());
-    out.map(15 + ids + usize::from(response == ResponseKind::Change));
+    let optional = usize::from(response == ResponseKind::Change) + usize::from(hint.is_some());
+    out.map(15 + ids + optional);
     flag(out, "allowed", decision.allowed);
     word(out, "reason", decision.reason.as_str());
     word(out, "policy", policy.name());
@@ -58,6 +60,9 @@ pub(super) fn write(
     count(out, "time_us", decision.time.as_micros());
     if response == ResponseKind::Change {
         flag(out, "changed", decision.changed);
+    }
+    if let Some(hint) = hint {
+        word(out, "hint", hint);
     }
     if let Some(lease) = decision.lease {
         display(out, "lease_id", lease);
@@ -86,9 +91,9 @@ fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, i
 }
 
 /// Writes the decisions of several checks in their order.
-pub(super) fn write_all<'p>(
+pub(super) fn write_all(
     out: &mut ReplyBuffer,
-    policies: impl Iterator<Item = &'p Policy>,
+    checks: &[CheckRequest<'_>],
     answer: &Answer,
     response: ResponseKind,
 ) {
@@ -98,9 +103,9 @@ pub(super) fn write_all<'p>(
     flag(out, "never", answer.never());
     out.text("decisions");
     out.array(answer.decisions.len());
-    policies
-        .zip(&answer.decisions)
-        .for_each(|(policy, decision)| write(out, policy, decision, response));
+    for (check, decision) in checks.iter().zip(&answer.decisions) {
+        write(out, &check.policy, decision, response, check.hint.as_deref());
+    }
 }
 
 /// Writes the state of a key.
@@ -109,9 +114,13 @@ pub(super) fn write_inspection(
     policy: &Policy,
     inspection: &Inspection,
     has_ids: bool,
+    hint: Option<&str>,
 ) {
-    out.map(5);
+    out.map(5 + usize::from(hint.is_some()));
     word(out, "policy", policy.name());
+    if let Some(hint) = hint {
+        word(out, "hint", hint);
+    }
     out.text("block");
     match inspection.block {
         None => out.null(),

@@ -171,7 +171,8 @@ impl<'s> OperationRequest<'s> {
             let key = Key::new(&first.key).map_err(|error| Failure::bad(error.to_string()))?;
             if let Some(decision) = context.batch.engine_batch.check(&first.policy, key, first.cost)
             {
-                decision::write(context.out, &first.policy, &decision, response);
+                let hint = first.hint.as_deref();
+                decision::write(context.out, &first.policy, &decision, response, hint);
                 return Ok(());
             }
         }
@@ -195,24 +196,51 @@ impl<'s> OperationRequest<'s> {
     }
 }
 
-/// The policy, or the limits in its place, and the key of a check.
+/// What precedes a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SubjectKind {
+    /// The name of a policy.
+    Policy,
+    /// `LIMIT` and limits.
+    Limit,
+    /// `DOMAIN` and a domain of Envoy's rate limit service; the key is a descriptor.
+    Domain,
+}
+
+impl SubjectKind {
+    fn from_token(token: &[u8]) -> Self {
+        if token.eq_ignore_ascii_case(b"LIMIT") {
+            SubjectKind::Limit
+        } else if token.eq_ignore_ascii_case(b"DOMAIN") {
+            SubjectKind::Domain
+        } else {
+            SubjectKind::Policy
+        }
+    }
+}
+
+/// Whether a token precedes what is in the place of a policy.
+pub(super) fn is_selector(token: &[u8]) -> bool {
+    SubjectKind::from_token(token) != SubjectKind::Policy
+}
+
+/// The policy, or the limits or the domain in its place, and the key of a check.
 #[derive(Clone, Copy, Debug)]
 struct Subject<'s> {
     policy: &'s [u8],
-    is_inline: bool,
+    kind: SubjectKind,
     key: &'s [u8],
     /// The position after them.
     next: usize,
 }
 
 impl<'s> Subject<'s> {
-    /// Parses `policy key` or `LIMIT limits key`.
+    /// Parses `policy key`, `LIMIT limits key` or `DOMAIN domain descriptor`.
     fn parse(context: &CommandContext<'s, '_>, position: usize) -> Result<Self, Failure> {
-        let is_inline =
-            context.args.get(position).is_some_and(|first| first.eq_ignore_ascii_case(b"LIMIT"));
-        let position = position + usize::from(is_inline);
+        let kind = context.args.get(position).map_or(SubjectKind::Policy, SubjectKind::from_token);
+        let position = position + usize::from(kind != SubjectKind::Policy);
         match (context.args.get(position), context.args.get(position + 1)) {
-            (Some(policy), Some(key)) => Ok(Subject { policy, is_inline, key, next: position + 2 }),
+            (Some(policy), Some(key)) => Ok(Subject { policy, kind, key, next: position + 2 }),
             _ => Err(context.wrong_arity()),
         }
     }
@@ -249,9 +277,37 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
                 _ => self.argument(keyword, value)?,
             }
         }
+        if subject.kind == SubjectKind::Domain {
+            return self.descriptor(&subject, tier, cost);
+        }
         let policy = self.resolve(&subject, tier)?;
         let key = self.context.key(subject.key)?.as_bytes();
-        Ok(CheckRequest { policy, key: Cow::Borrowed(key), cost })
+        let hint = self.context.batch.engine_batch.tier_hint(&policy, tier);
+        Ok(CheckRequest { policy, key: Cow::Borrowed(key), cost, hint })
+    }
+
+    #[cold]
+    fn descriptor(
+        &self,
+        subject: &Subject<'s>,
+        tier: Option<&str>,
+        cost: Cost,
+    ) -> Result<CheckRequest<'s>, Failure> {
+        if !self.spec.accepts(Parameter::Domain) {
+            let name = self.context.command.name;
+            return Err(Failure::bad(format!("{name} takes no DOMAIN; write policy and key")));
+        }
+        if tier.is_some() {
+            return Err(Failure::bad(
+                "DOMAIN and TIER are mutually exclusive; only a policy has tiers",
+            ));
+        }
+        let domain = parse_text("DOMAIN", subject.policy)?;
+        let descriptor = parse_text("descriptor", subject.key)?;
+        let batch = &*self.context.batch;
+        let (policy, key) =
+            batch.engine_batch.resolve_descriptor(batch.principal()?, domain, descriptor)?;
+        Ok(CheckRequest::new(policy, Cow::Owned(key), cost))
     }
 
     #[inline]
@@ -260,7 +316,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
         subject: &Subject<'s>,
         tier: Option<&'s str>,
     ) -> Result<Cow<'a, tollgate::Policy>, Failure> {
-        let selector = match subject.is_inline {
+        let selector = match subject.kind == SubjectKind::Limit {
             true => {
                 let limit = Some(parse_text("LIMIT", subject.policy)?);
                 PolicySelector { limit, tier, policy: None }

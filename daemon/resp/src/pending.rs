@@ -1,6 +1,6 @@
 //! Replies to calls.
 
-use tollgate_engine::{Call, Error, Outcome, ResponseKind};
+use tollgate_engine::{ActiveConfig, Call, Error, Outcome, ResponseKind};
 
 use super::decision;
 use super::failure::Failure;
@@ -34,6 +34,7 @@ impl ReplyFormat {
     /// Writes the result of a call.
     pub(super) fn write(
         self,
+        active: &ActiveConfig,
         call: &Call<'_, '_>,
         result: Result<Outcome, Error>,
         count: &mut KeyCount,
@@ -44,19 +45,21 @@ impl ReplyFormat {
             return if is_last { std::mem::take(count).write(out) } else { Ok(()) };
         }
         let outcome = result?;
+        let hint = active.hint(call, &outcome);
+        let hint = hint.as_deref();
         let Some(check) = call.checks.as_slice().first() else {
             unreachable!("a call has at least one check");
         };
         let policy = &*check.policy;
         match (self, outcome) {
             (ReplyFormat::Operation(response), Outcome::Decision(decision)) => {
-                decision::write(out, policy, &decision, response);
+                decision::write(out, policy, &decision, response, hint);
             }
             (ReplyFormat::Operation(response), Outcome::Decisions(answer)) => {
-                decision::write_all(out, call.checks.policies(), &answer, response);
+                decision::write_all(out, call.checks.as_slice(), &answer, response);
             }
             (ReplyFormat::Inspection { has_ids }, Outcome::Inspection(inspection)) => {
-                decision::write_inspection(out, policy, &inspection, has_ids);
+                decision::write_inspection(out, policy, &inspection, has_ids, hint);
             }
             (ReplyFormat::Throttle, Outcome::Decision(decision)) => {
                 decision::write_throttle(out, policy, &decision);

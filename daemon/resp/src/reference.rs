@@ -21,6 +21,13 @@ whole microseconds, and their names end in `_us`; −1 is an absent value, −2 
 
 **Inline limits.** `LIMIT \"10/s burst 20\" key` can replace `policy key` in every command; it is for operators only, as over HTTP.
 
+**Envoy's rules.** `DOMAIN edge \"remote_address=10.0.0.1;path=/a\"` can replace `policy key` in `TOLLGATE.CHECK`, `PEEK`, `RESET`, `BLOCK`,
+`UNBLOCK`, `REFUND`, `PENALIZE` and `INSPECT`: a domain of Envoy's rate limit service and the entries of a descriptor, with `%25`, `%3B`
+and `%3D` for `%`, `;` and `=`.
+
+**Hints.** A reply has a field `hint` if the policy does not have the tier, so that its limits without a tier apply, and if `RESET`,
+`BLOCK`, `UNBLOCK`, `REFUND`, `PENALIZE` or `INSPECT` named a key for which nothing is counted.
+
 **Several checks** are joined by `AND` and executed together: all are charged, or none is.
 
 **Retries.** `ID` is the idempotency key of a request: a repeat within 30 s (`store.request_id_horizon`) returns the remembered decision, and charges nothing.

@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Check, mode: Mode) -> Result<ExitCode> {
     match arguments.output {
         Form::Json => output::print(&format!("{decision}\n"))?,
         Form::Text => {
+            output::print_hint(report.hint.as_deref());
             let text = report.text(&request, arguments.explain, output::has_colours());
             output::print(&text)?;
         }

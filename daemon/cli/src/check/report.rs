@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::request::CheckRequest;
+use crate::subject::SubjectKind;
 
 /// A decision. Times stay text, so that they are exact.
 #[derive(Debug, Deserialize)]
@@ -19,6 +20,7 @@ pub(super) struct Report {
     degraded: bool,
     delay: Box<RawValue>,
     lease_id: Option<String>,
+    pub(super) hint: Option<String>,
     limits: Vec<LimitReport>,
 }
 
@@ -49,8 +51,10 @@ impl Report {
             if self.allowed { ("✓ allowed", GREEN) } else { ("✗ denied", RED) };
         let mark = if colours { format!("{colour}{mark}{PLAIN}") } else { mark.to_owned() };
         let mut parts = vec![mark, request.subject.printable_key()];
-        if !request.subject.is_limit {
-            parts.push(self.policy.clone());
+        match request.subject.kind {
+            SubjectKind::Policy => parts.push(self.policy.clone()),
+            SubjectKind::Domain => parts.push(request.subject.policy.clone()),
+            SubjectKind::Limit => {}
         }
         if let Some(binding) = self.limits.iter().find(|limit| limit.binding) {
             parts.push(binding.limit.clone());

@@ -1,13 +1,14 @@
 //! The check of the command line.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
-use tollgate::{Cost, Policy};
+use tollgate::{Cost, Policy, ResolveError};
 use tollgate_server::Config;
 
 use super::Mode;
 use crate::arguments::Check;
-use crate::subject::Subject;
+use crate::output;
+use crate::subject::{Subject, SubjectKind};
 
 /// A check, for a daemon, a store or a data directory.
 #[derive(Debug)]
@@ -27,12 +28,20 @@ impl CheckRequest {
     }
 
     /// The named policy with the tier and the override of the key, or a policy of the limit.
+    /// As a daemon does, applies the limits without a tier if the policy does not have the tier.
     pub(super) fn policy_in(&self, config: &Config) -> Result<Policy> {
-        let Subject { policy, tier, .. } = &self.subject;
-        if self.subject.is_limit {
-            Ok(policy.parse()?)
-        } else {
-            Ok(config.policies.resolve(policy, self.key(), tier.as_deref())?.clone())
+        let Subject { kind, policy, tier, .. } = &self.subject;
+        match kind {
+            SubjectKind::Limit => return Ok(policy.parse()?),
+            SubjectKind::Domain => bail!("--domain needs a daemon; omit --store and --data"),
+            SubjectKind::Policy => {}
+        }
+        match config.policies.resolve(policy, self.key(), tier.as_deref()) {
+            Err(error @ ResolveError::Tier(_)) => {
+                output::print_error(&format!("hint: {error}; the limits without a tier apply\n"));
+                Ok(config.policies.resolve(policy, self.key(), None)?.clone())
+            }
+            resolved => Ok(resolved?.clone()),
         }
     }
 

@@ -108,10 +108,6 @@ fn invalid_check_exits_with_2_and_the_reason() {
         (&["default", "a", "--url", UNREACHABLE], "start one with `tollgate serve`"),
         (&["default", "a", "--url", "127.0.0.1"], "write it as http://127.0.0.1:8080"),
         (&["default", "a", "--url", "https://127.0.0.1"], "write it as http://127.0.0.1:8080"),
-        (
-            &["default", "a", "--tier", "pro"],
-            "policy \"default\" has no tier \"pro\"; it has no tiers",
-        ),
         (&["2/s", "a", "--tier", "pro"], "a limit has no tiers"),
         (&["default"], "required arguments were not provided"),
     ] {

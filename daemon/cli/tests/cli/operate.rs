@@ -6,10 +6,17 @@ use crate::process::{Daemon, output, run, tollgate};
 
 const OPERATOR: &str = "operator-0123456789abcdef";
 
-const CONFIG: &str = "
-policies: { api: { limits: [2/366d log], tiers: { gold: [5/366d log] } }, jobs: { limits: [2 concurrent lease 1d] } }
+const CONFIG: &str = r#"
+policies: { api: { limits: [2/366d log], tiers: { gold: [5/366d log] } }, jobs: { limits: [2 concurrent lease 1d] },
+  keys: { limits: [2/366d log] } }
+rules: [{ policy: keys, key: "{header.x-api-key|ip}" }]
 tokens: [{ name: on-call, token: operator-0123456789abcdef, scopes: [admin] }]
-";
+"#;
+
+const UNUSED: &str =
+    "hint: nothing is counted for this key: it has not been seen, or has recovered\n";
+const UNUSED_BLOCK: &str = "hint: nothing is counted for this key: it has not been seen, or has \
+                            recovered; the block applies to its next request\n";
 
 /// A daemon, and a file with the token of an operator.
 struct Fixture {
@@ -24,13 +31,18 @@ impl Fixture {
         Fixture { daemon: Daemon::with_config(CONFIG, |command| command), folder }
     }
 
-    /// Runs a command with the token. Returns the exit code and the output.
+    /// Runs a command with the token. Returns the exit code and the output. Standard error has
+    /// nothing but a hint.
     fn run(&self, arguments: &[&str]) -> (i32, String) {
+        let (code, output, error) = self.run_with_hint(arguments);
+        assert!(error.is_empty() || error == UNUSED || error == UNUSED_BLOCK, "{error}");
+        (code, output)
+    }
+
+    fn run_with_hint(&self, arguments: &[&str]) -> (i32, String, String) {
         let token = self.folder.join("operator.token");
         let connection = ["--url", &self.daemon.url, "--token-file", token.to_str().unwrap()];
-        let (code, output, error) = run([arguments, &connection].concat());
-        assert_eq!(error, "", "{arguments:?}");
-        (code, output)
+        run([arguments, &connection].concat())
     }
 }
 
@@ -78,6 +90,93 @@ fn operations_take_effect_on_the_next_request() {
         "{text}"
     );
     fixture.daemon.stop();
+}
+
+#[test]
+fn hints_are_written_to_standard_error() {
+    let fixture = Fixture::new();
+    let tier = "hint: policy \"api\" has no tier \"glod\"; it has gold; the limits without a tier \
+                apply\n";
+    let rule = "hint: nothing is counted for this key: it has not been seen, or has recovered; keys \
+                of rules[0] look like \"header.x-api-key=…\" or \"ip=…\"; did you mean \
+                \"header.x-api-key=vip\"?\n";
+    for (arguments, code, hint) in [
+        ("reset api a", 1, UNUSED),
+        ("inspect api a", 0, UNUSED),
+        ("reset keys vip", 1, rule),
+        ("inspect keys vip", 0, rule),
+        ("block api a", 0, UNUSED_BLOCK),
+        ("unblock api a", 0, ""),
+        ("check api a --tier glod", 0, tier),
+        ("inspect api a", 0, ""),
+    ] {
+        let parts: Vec<&str> = arguments.split(' ').collect();
+        let (exit_code, _, error) = fixture.run_with_hint(&parts);
+        assert_eq!((exit_code, &*error), (code, hint), "{arguments}");
+    }
+    fixture.daemon.stop();
+}
+
+#[test]
+fn descriptors_are_named_by_domain_and_entries() {
+    let folder = Folder::create();
+    let limits = "
+domain: edge
+descriptors:
+  - { key: remote_address, rate_limit: { unit: day, requests_per_unit: 2 } }
+  - { key: path, descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 2 } }] }
+";
+    let path = folder.write("limits.yaml", limits);
+    let config = format!(
+        "policies: {{ api: {{ limits: [1/s] }} }}\noperators: loopback\nenvoy: {{ config: [\"{}\"] }}",
+        path.display()
+    );
+    let daemon = Daemon::with_config(&config, |command| command);
+    let address = "--domain edge --descriptor remote_address=10.0.0.1";
+    // Characters with a meaning in keys are escaped.
+    let several = "--domain edge --descriptor path=/a;b=100% --descriptor user=7";
+    for (arguments, code, line) in [
+        (
+            format!("penalize {address} --cost 2"),
+            0,
+            "remote_address=10.0.0.1  edge  2 charged, 0 of",
+        ),
+        (format!("check {address}"), 1, "✗ denied  remote_address=10.0.0.1  edge  2/d fixed"),
+        (format!("reset {address}"), 0, "remote_address=10.0.0.1  edge  reset, 2 of 2 left\n"),
+        (
+            format!("block {address} --for 1h"),
+            0,
+            "remote_address=10.0.0.1  edge  blocked for 3600s\n",
+        ),
+        (format!("peek {address}"), 1, "✗ denied  remote_address=10.0.0.1  edge"),
+        (
+            format!("unblock {address}"),
+            0,
+            "remote_address=10.0.0.1  edge  unblocked, 2 of 2 left\n",
+        ),
+        (format!("check {several}"), 0, "✓ allowed  path=/a%3Bb%3D100%25;user=7  edge"),
+        (format!("refund {several}"), 0, "path=/a%3Bb%3D100%25;user=7  edge  1 given back, 2 of 2"),
+        (format!("inspect {several}"), 0, "path=/a%3Bb%3D100%25;user=7  edge\n  2/d fixed: 0 of 2"),
+    ] {
+        let parts = arguments.split(' ').chain(["--url", &daemon.url]);
+        let (exit_code, output, error) = run(parts);
+        assert_eq!(exit_code, code, "{arguments}: {output}{error}");
+        assert!(output.starts_with(line), "{arguments}: {output}");
+    }
+    for (arguments, message) in [
+        ("block --domain egde --descriptor a=b", "no domain \"egde\"; the domains are edge"),
+        ("block --domain edge --descriptor a=b", "; its rules are remote_address, path.user"),
+        ("block --domain edge --descriptor a", "--descriptor \"a\": write an entry such as"),
+        ("block --domain edge", "--descriptor <KEY=VALUE>"),
+        ("block api a --domain edge --descriptor a=b", "cannot be used with"),
+        ("block api", "<KEY>"),
+        ("block", "<LIMIT|POLICY>"),
+    ] {
+        let (code, _, error) = run(arguments.split(' ').chain(["--url", &daemon.url]));
+        assert_eq!(code, 2, "{arguments}: {error}");
+        assert!(error.contains(message), "{arguments}: {error}");
+    }
+    daemon.stop();
 }
 
 #[test]

@@ -14,8 +14,8 @@ use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use tollgate::{Operation, Policy};
 use tollgate_engine::{
-    Action, Call, CheckRequest, Checks, Engine, Error, LogThrottle, Outcome, Parameter,
-    PeerAddress, PolicySelector, Remote, RequestContext, Surface,
+    Action, Call, CheckRequest, Checks, Engine, Error, LogThrottle, Outcome, PeerAddress,
+    PolicySelector, Remote, RequestContext, Surface,
 };
 
 use self::denial::Denial;
@@ -167,7 +167,7 @@ async fn execute(
             true => error.into(),
             false => no_decision(error.detail()),
         })?;
-        checks.push(CheckRequest { policy, key: Cow::Borrowed(&check.key), cost: check.cost });
+        checks.push(CheckRequest::new(policy, Cow::Borrowed(&check.key), check.cost));
     }
     let action = Action::Execute(Operation::Check { lease: None });
     let mut call = Call::new(action, Checks::Several(checks));
@@ -182,20 +182,14 @@ async fn execute(
     Ok(reply)
 }
 
-/// Resolves the policy of a rule's check. A client may be able to choose its tier: an unknown tier
-/// is the default, which applies to everyone.
+/// Resolves the policy of a rule's check. A tier that is not UTF-8 is unknown.
 fn resolve<'a>(
     check: &MatchedCheck<'_>,
     context: &RequestContext<'a>,
 ) -> Result<Cow<'a, Policy>, Error> {
     let tier = check.tier.as_deref().and_then(|tier| str::from_utf8(tier).ok());
     let selector = PolicySelector { policy: Some(check.policy), tier, limit: None };
-    match context.resolve(selector, &check.key) {
-        Err(error) if error.parameter() == Some(Parameter::Tier) => {
-            context.resolve(PolicySelector { tier: None, ..selector }, &check.key)
-        }
-        other => other,
-    }
+    context.resolve(selector, &check.key)
 }
 
 fn no_decision(detail: impl Into<String>) -> Problem {

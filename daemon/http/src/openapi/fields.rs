@@ -32,6 +32,14 @@ fn schema(parameter: Parameter) -> Value {
              operate.",
             "10/s burst 20",
         ),
+        Parameter::Domain => example_text(
+            "A domain of Envoy's rate limit service, with descriptor in place of policy and key.",
+            "edge",
+        ),
+        Parameter::Descriptor => example_text(
+            "The entries of a descriptor, joined by ;, with %25, %3B and %3D for %, ; and =.",
+            "remote_address=10.0.0.1;path=/login",
+        ),
         Parameter::Key => bounded(
             MAX_KEY_LEN,
             example_text(
@@ -118,12 +126,30 @@ pub(super) fn object(parameters: &[Parameter], required: &[Parameter]) -> Value 
         .iter()
         .map(|parameter| (parameter.name().to_owned(), schema_ref(parameter.name())))
         .collect();
-    let is_one = json!({ "allOf": [
+    use Parameter::{Descriptor, Domain, Key, KeyBase64, Limit, Policy, Tier};
+    let policy = json!({ "allOf": [
         // Only a policy has tiers.
-        { "not": { "required": [Parameter::Limit.name(), Parameter::Tier.name()] } },
-        exactly_one(Parameter::Policy, Parameter::Limit),
-        exactly_one(Parameter::Key, Parameter::KeyBase64),
+        not_both(Limit, Tier),
+        exactly_one(&[Policy, Limit]),
+        exactly_one(&[Key, KeyBase64]),
     ] });
+    let is_one = match parameters.contains(&Domain) {
+        false => policy,
+        true => json!({ "allOf": [
+            not_both(Limit, Tier),
+            not_both(Domain, Tier),
+            exactly_one(&[Policy, Limit, Domain]),
+            exactly_one(&[Key, KeyBase64, Descriptor]),
+            // Both or neither.
+            { "oneOf": [
+                { "required": [Domain.name(), Descriptor.name()] },
+                { "allOf": [
+                    { "not": { "required": [Domain.name()] } },
+                    { "not": { "required": [Descriptor.name()] } },
+                ] },
+            ] },
+        ] }),
+    };
     let mut object = json!({
         "type": "object",
         "properties": properties,
@@ -144,6 +170,11 @@ pub(super) fn object(parameters: &[Parameter], required: &[Parameter]) -> Value 
     object
 }
 
-fn exactly_one(one: Parameter, other: Parameter) -> Value {
-    json!({ "oneOf": [{ "required": [one.name()] }, { "required": [other.name()] }] })
+fn exactly_one(parameters: &[Parameter]) -> Value {
+    let required = parameters.iter().map(|parameter| json!({ "required": [parameter.name()] }));
+    json!({ "oneOf": required.collect::<Vec<_>>() })
+}
+
+fn not_both(one: Parameter, other: Parameter) -> Value {
+    json!({ "not": { "required": [one.name(), other.name()] } })
 }

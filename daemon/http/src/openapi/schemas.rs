@@ -70,6 +70,8 @@ const RETRY_AFTER: &str = "The time until the same cost would be admitted, witho
 const RESET_AFTER: &str = "The time until the key decides as if it were unused.";
 const EXCEEDS: &str = "Whether the cost exceeds a capacity, so that waiting does not help.";
 const LIMIT: &str = "The limit, in the notation of the configuration.";
+const HINT: &str = "Why the request may not have the effect that was meant: nothing is counted for \
+    the key, or the policy does not have the tier.";
 const TIME: &str = "The store's time, since the Unix epoch.";
 
 fn decision(response: ResponseKind) -> Value {
@@ -114,6 +116,7 @@ fn decision(response: ResponseKind) -> Value {
         }
     };
     let optional = vec![
+        ("hint", text(HINT)),
         ("lease_id", id("The lease that was taken, renewed or released.")),
         ("reservation_id", id("The reservation that was made or cancelled.")),
     ];
@@ -176,7 +179,7 @@ fn inspection() -> Value {
         ("reservations", described(reservations, "The reservations that have not acted yet.")),
         ("time", seconds(TIME)),
     ];
-    object("The state of a key.", required, vec![])
+    object("The state of a key.", required, vec![("hint", text(HINT))])
 }
 
 fn problem() -> Value {

@@ -5,6 +5,7 @@ use crate::command::{Argument, Command, Flag, Keys};
 use crate::context::CommandContext;
 use crate::failure::{Failure, quoted};
 use crate::frames::Args;
+use crate::operation::is_selector;
 use crate::reply_buffer::ReplyBuffer;
 
 pub(super) const COMMAND: Command = Command::new(
@@ -161,7 +162,7 @@ fn key_arguments<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
             let mut keys = Vec::new();
             let mut at = 3;
             while let Some(policy) = args.get(at) {
-                let key = at + 1 + usize::from(policy.eq_ignore_ascii_case(b"LIMIT"));
+                let key = at + 1 + usize::from(is_selector(policy));
                 keys.extend(args.get(key));
                 at = key + 1;
                 // Skip keywords and their values, up to the next check.

@@ -126,5 +126,5 @@ fn policy(context: &CommandContext<'_, '_>) -> Result<Policy, Failure> {
 }
 
 fn check<'a>(policy: &'a Policy, key: &'a [u8]) -> CheckRequest<'a> {
-    CheckRequest { policy: Cow::Borrowed(policy), key: Cow::Borrowed(key), cost: Cost::ZERO }
+    CheckRequest::new(Cow::Borrowed(policy), Cow::Borrowed(key), Cost::ZERO)
 }

@@ -55,11 +55,7 @@ fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
         decision::write_throttle(context.out, policy, &decision);
         return Ok(());
     }
-    let check = CheckRequest {
-        policy: Cow::Owned(policy.clone()),
-        key: Cow::Borrowed(key.as_bytes()),
-        cost,
-    };
+    let check = CheckRequest::new(Cow::Owned(policy.clone()), Cow::Borrowed(key.as_bytes()), cost);
     let action = Action::Execute(Operation::Check { lease: None });
     context.submit(Call::new(action, Checks::One(check)), ReplyFormat::Throttle)
 }

@@ -6,6 +6,7 @@ mod connections;
 mod health;
 mod hostile;
 mod json;
+mod operations;
 mod reflection;
 mod response_headers;
 mod statuses;

@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 pub(crate) mod access;
+mod hints;
 pub(crate) mod hostile;
 mod operations;
 mod origin;
