@@ -25,6 +25,10 @@ impl Daemon {
         Self { process: spawn(config, port, grpc), config: config.to_owned(), port, grpc }
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.process.url
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         self.process.signal(signal);
     }

@@ -16,6 +16,7 @@ mod keepalive;
 mod process;
 mod ratelimit;
 mod rejected;
+mod sample;
 mod setup;
 mod tokens;
 mod unavailable;

@@ -244,7 +244,8 @@ sections! {
             "A file with more overrides, as CSV or JSON Lines, up to 1,000,000 rows. It is \
              reloaded when it changes.";
         tiers: map(&format::TIER, &LIMITS_OR_UNLIMITED), "{}" =>
-            "Other limits, or `unlimited`, that a check or a rule selects with `tier`.";
+            "Other limits, or `unlimited`, that a check or a rule selects with `tier`. A tier \
+             replaces all limits of the policy, and an override takes precedence over a tier.";
         allow: KEYS, "[]" =>
             "Keys that are always admitted: exact keys, or prefixes followed by `*`.";
         deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
@@ -383,13 +384,15 @@ const KEY: Field = Field::new(
     "null",
     "The key template: text with the placeholders `{ip}`, `{host}`, `{method}`, `{path}`, \
      `{path.N}`, `{query.NAME}`, `{header.NAME}`, `{cookie.NAME}` and `{jwt.CLAIM}`. A bar \
-     separates alternatives, of which the first with a value is used, as in `{jwt.sub|ip}`.",
+     separates alternatives, of which the first with a value is used, as in `{jwt.sub|ip}`; the \
+     key then begins with the source, as in `jwt.sub=42`.",
 );
 const TIER: Field = Field::new(
     "tier",
     text(&format::TEMPLATE),
     "null",
-    "The tier of the policy, as a template like `key`. Without a value the policy's own limits \
+    "The tier of the policy, as a template like `key`. Without a value, or with one that names no \
+     tier of the policy, the policy's own limits \
      apply.",
 );
 const COST: Field =
