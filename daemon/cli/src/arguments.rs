@@ -145,6 +145,31 @@ pub(crate) struct Peek {
     pub(crate) check: Check,
 }
 
+/// Show the rule, keys and limits that a configuration gives a request of a gateway
+///
+/// Reads the configuration file and the files that it names, without a daemon, and charges nothing.
+/// The keys are those that `tollgate block` and the other commands take.
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// The path or the URL of the request
+    pub(crate) url: String,
+    /// The configuration file
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_CONFIG")]
+    pub(crate) config: PathBuf,
+    /// The method of the request
+    #[arg(short = 'X', long, value_name = "METHOD", default_value = "GET")]
+    pub(crate) method: String,
+    /// A header of the request; repeat it for further headers
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// The address of the client
+    #[arg(long, value_name = "IP")]
+    pub(crate) address: Option<std::net::IpAddr>,
+    /// The output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Form,
+}
+
 /// An operation of an operator on a key.
 #[derive(Args, Debug)]
 pub(crate) struct KeyOperation {

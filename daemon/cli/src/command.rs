@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::arguments::{
-    Block, Check, Config, Health, Init, Inspect, Peek, Penalize, Ratelimit, Refund, Reset, Serve,
-    Unblock,
+    Block, Check, Config, Explain, Health, Init, Inspect, Peek, Penalize, Ratelimit, Refund, Reset,
+    Serve, Unblock,
 };
 use crate::bench::Bench;
 use crate::output;
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
     Peek(Peek),
+    Explain(Explain),
     Inspect(Inspect),
     Block(Block),
     Unblock(Unblock),

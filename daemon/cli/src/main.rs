@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod command;
 mod config;
+mod explain;
 mod health;
 mod init;
 mod number;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Check(arguments) => check::run(&arguments, Mode::Check),
         Command::Peek(arguments) => check::run(&arguments.check, Mode::Peek),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Inspect(arguments) => operate::inspect(&arguments.operation),
         Command::Block(arguments) => operate::block(&arguments),
         Command::Unblock(arguments) => operate::unblock(&arguments.operation),

@@ -246,6 +246,24 @@ impl Rules {
         }
     }
 
+    /// The indices of the rules that apply to a request: one, or with an ambiguous path that of each
+    /// reading.
+    ///
+    /// # Errors
+    /// The host or a header that a rule reads is unknown or ambiguous.
+    pub fn matching(&self, facts: &Facts<'_>) -> Result<Vec<usize>, KeyError> {
+        let Ok(readings) = Readings::new(facts.target, self.path_case) else {
+            return Ok(Vec::new());
+        };
+        let mut indices = Vec::new();
+        for path in readings.iter() {
+            let rule = self.rule_for(facts, path)?;
+            let index = self.rules.iter().position(|x| rule.is_some_and(|y| std::ptr::eq(x, y)));
+            indices.extend(index.filter(|index| !indices.contains(index)));
+        }
+        Ok(indices)
+    }
+
     fn rule_for(&self, facts: &Facts<'_>, path: &Path<'_>) -> Result<Option<&Rule>, KeyError> {
         for rule in &self.rules {
             if rule.matches.matches(facts, path)? {

@@ -25,6 +25,7 @@ use arguments::{LogFormat, Replay, Stamps, Unit, parts_per_million};
 use decisions::Decisions;
 use outputs::{Bar, Outputs};
 use plan::ReplayPlan;
+pub(crate) use plan::read_overrides_files;
 
 /// The exit code after a signal: 128 plus the number of the signal.
 const INTERRUPTED: u8 = 130;

@@ -131,7 +131,7 @@ fn with_overrides(policies: &Policies, name: &str) -> Candidate {
     Candidate { name: name.to_owned(), policy, policy_names: Vec::new() }
 }
 
-fn read_overrides_files(config: &mut Config) -> Result<()> {
+pub(crate) fn read_overrides_files(config: &mut Config) -> Result<()> {
     for file in std::mem::take(&mut config.overrides_files) {
         let rows = read_overrides(&file.path).map_err(|errors| {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();

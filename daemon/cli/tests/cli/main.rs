@@ -8,6 +8,7 @@ mod client;
 mod config;
 mod connections;
 mod deploy;
+mod explain;
 mod expressions;
 mod listen;
 mod manual;

@@ -123,7 +123,7 @@ fn tiers_that_no_rule_selects_cause_warnings() {
     let (pro, gold) =
         (warning("44: policies.api.tiers.pro"), warning("56: policies.api.tiers.gold"));
     assert_eq!(warnings(&yaml("")), [pro.clone(), gold.clone()]);
-    assert_eq!(warnings(&yaml(", tier: gold")), [pro.clone()]);
+    assert_eq!(warnings(&yaml(", tier: gold")), [&*pro]);
     assert_eq!(warnings(&yaml(", tier: \"{header.x-plan}\"")), [""; 0]);
     // The value of an alternative has its source before it.
     assert_eq!(warnings(&yaml(", tier: \"{header.x-plan|query.plan}\"")), [pro, gold]);
