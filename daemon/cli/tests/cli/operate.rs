@@ -164,7 +164,7 @@ descriptors:
         assert!(output.starts_with(line), "{arguments}: {output}");
     }
     for (arguments, message) in [
-        ("block --domain egde --descriptor a=b", "no domain \"egde\"; the domains are edge"),
+        ("block --domain edges --descriptor a=b", "no domain \"edges\"; the domains are edge"),
         ("block --domain edge --descriptor a=b", "; its rules are remote_address, path.user"),
         ("block --domain edge --descriptor a", "--descriptor \"a\": write an entry such as"),
         ("block --domain edge", "--descriptor <KEY=VALUE>"),

@@ -89,9 +89,9 @@ async fn unknown_domains_and_descriptors_are_errors_that_list_what_exists() {
     let no_rule = format!(r#"no rule of the domain \"edge\" matches this descriptor; {rules}"#);
     for (fields, status, part) in [
         (
-            r#""domain":"egde","descriptor":"a=b""#,
+            r#""domain":"edges","descriptor":"a=b""#,
             404,
-            r#"no domain \"egde\"; the domains are edge"#,
+            r#"no domain \"edges\"; the domains are edge"#,
         ),
         (r#""domain":"edge","descriptor":"a=b""#, 400, &*no_rule),
         (r#""domain":"edge","descriptor":"path=/login""#, 400, "matches this descriptor"),
@@ -112,8 +112,8 @@ async fn unknown_domains_and_descriptors_are_errors_that_list_what_exists() {
     let mut redis = RespClient::connect(&daemon).await;
     for (command, part) in [
         (
-            "TOLLGATE.BLOCK DOMAIN egde a=b",
-            "-ERR there is no domain \"egde\"; the domains are edge",
+            "TOLLGATE.BLOCK DOMAIN edges a=b",
+            "-ERR there is no domain \"edges\"; the domains are edge",
         ),
         ("TOLLGATE.BLOCK DOMAIN edge a=b", "-ERR no rule of the domain \"edge\" matches"),
         ("TOLLGATE.BLOCK DOMAIN edge", "-ERR wrong number of arguments"),
