@@ -9,9 +9,10 @@
 //! ```text
 //! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
 //! +get +mget +set +del +exists +pexpireat +hget +hgetall +hset +hdel +zadd +zrem +zcard \
-//! +zcount +zscore +zrange +zrangebyscore +zrevrangebyscore +info +cluster|slots +asking
+//! +zcount +zscore +zrange +zrangebyscore +zrevrangebyscore +info +ping +cluster|slots +asking
 //! ```
-//! - `+info` is for [`RedisStore::warnings`] only, which returns none without it.
+//! - `+info` is for [`RedisStore::warnings`] only, which returns none without it, and `+ping` for
+//!   [`RedisStore::ping`], which takes the refusal for an answer.
 //! - `+cluster|slots` and `+asking` are needed on a cluster only. With `+cluster|nodes`, a store
 //!   recognizes an outdated view of the cluster at once, and otherwise asks a second node.
 //! - With `+hello`, a store recognizes unsuitable servers and reports the remedy; with

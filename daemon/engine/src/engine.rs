@@ -1,6 +1,6 @@
 //! The engine's shared state.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use tollgate::{Limiter, Timestamp};
@@ -25,6 +25,14 @@ pub enum StoreStatus {
     Lost,
 }
 
+/// The state of the store, from which every page, metric and log line derives.
+#[derive(Clone, Debug)]
+struct StoreState {
+    status: StoreStatus,
+    /// Why it is not reachable.
+    problem: Option<Arc<str>>,
+}
+
 /// The state that all connections share: the limiter, the active configuration and counters.
 #[derive(Debug)]
 pub struct Engine {
@@ -36,7 +44,7 @@ pub struct Engine {
     pub counters: Counters,
     clock: Clock,
     started: Timestamp,
-    store_status: Mutex<StoreStatus>,
+    store_state: Mutex<StoreState>,
     /// Requests without a valid token.
     unauthenticated: LogThrottle,
 }
@@ -49,9 +57,9 @@ impl Engine {
         let started = clock.now();
         let counters = Counters::new(started);
         active.counters = counters.policies(&active.policies, &active.domains);
-        let store_status = match limiter.as_memory() {
-            Some(_) => StoreStatus::Reachable,
-            None => StoreStatus::NeverReached,
+        let (status, problem) = match limiter.as_memory() {
+            Some(_) => (StoreStatus::Reachable, None),
+            None => (StoreStatus::NeverReached, Some("it is not connected yet".into())),
         };
         Engine {
             limiter,
@@ -60,7 +68,7 @@ impl Engine {
             counters,
             clock,
             started,
-            store_status: Mutex::new(store_status),
+            store_state: Mutex::new(StoreState { status, problem }),
             unauthenticated: LogThrottle::default(),
         }
     }
@@ -116,20 +124,31 @@ impl Engine {
         self.active.store(Arc::new(active));
     }
 
-    /// Records whether the store is reachable.
-    pub fn set_store_reachable(&self, is_reachable: bool) {
-        let mut status = self.store_status.lock().unwrap_or_else(PoisonError::into_inner);
-        *status = match (is_reachable, *status) {
-            (true, _) => StoreStatus::Reachable,
-            (false, StoreStatus::NeverReached) => StoreStatus::NeverReached,
-            (false, StoreStatus::Reachable | StoreStatus::Lost) => StoreStatus::Lost,
+    /// Records whether the store is reachable, or why not.
+    pub fn set_store_state(&self, result: Result<(), Arc<str>>) {
+        let mut state = self.lock_store_state();
+        state.status = match (&result, state.status) {
+            (Ok(()), _) => StoreStatus::Reachable,
+            (Err(_), StoreStatus::NeverReached) => StoreStatus::NeverReached,
+            (Err(_), StoreStatus::Reachable | StoreStatus::Lost) => StoreStatus::Lost,
         };
+        state.problem = result.err();
     }
 
     /// Whether the store is reachable, as of the last probe. The memory store always is.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        *self.store_status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock_store_state().status
+    }
+
+    /// Why the store is not reachable, as of the last probe; `None` if it is.
+    #[must_use]
+    pub fn store_problem(&self) -> Option<Arc<str>> {
+        self.lock_store_state().problem.clone()
+    }
+
+    fn lock_store_state(&self) -> MutexGuard<'_, StoreState> {
+        self.store_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins the audit record of an operator's request, and counts it. `principal` is absent if

@@ -68,8 +68,8 @@ pub use call::{Call, CheckRequest, Checks, Counting, Outcome, PolicySelector, Re
 pub use connection::{Authentication, ListenerKind, PeerAddress, PerListener, Remote};
 pub use context::RequestContext;
 pub use counters::{
-    Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket, LatencyHistogram,
-    ListenerCounters, PolicyCounts, ReloadCounters, Surface, TraceId,
+    ChecksWithoutStore, Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket,
+    LatencyHistogram, ListenerCounters, PolicyCounts, ReloadCounters, Surface, TraceId,
 };
 pub use engine::{Engine, StoreStatus};
 pub use error::{Error, ErrorKind, ErrorValue};

@@ -1,10 +1,8 @@
 //! Probes: `/livez`, `/readyz` and `/healthcheck`.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use hyper::{Method, Request, StatusCode};
-use tokio::time::timeout;
 
 use crate::services::Services;
 use crate::store_watch::describe_outage;
@@ -83,7 +81,7 @@ async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) ->
         };
     };
     line("requests", is_draining.then_some("draining"));
-    line("store", reason(store_error(services).await).as_deref());
+    line("store", reason(store_error(services)).as_deref());
     let reload_error = services.reload_error.borrow().as_deref().map(str::to_owned);
     line("configuration", reason(reload_error).as_deref());
     if let Some(error) = discovery.error() {
@@ -93,15 +91,14 @@ async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) ->
     text(status, lines)
 }
 
-/// Why the store is unavailable.
-async fn store_error(services: &Services) -> Option<String> {
-    let redis = services.engine.limiter().as_redis()?;
-    let ready = redis.ready();
-    match timeout(Duration::ZERO, ready).await {
-        Ok(Ok(())) => unavailable_nodes(&redis.nodes()),
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("it is not connected yet".to_owned()),
+/// Why the store, or a node of several, is unavailable.
+fn store_error(services: &Services) -> Option<String> {
+    if let Some(problem) = services.engine.store_problem() {
+        return Some(problem.as_ref().to_owned());
     }
+    let nodes = services.engine.limiter().as_redis()?.nodes();
+    // A store with one node is as available as that node.
+    if nodes.len() > 1 { unavailable_nodes(&nodes) } else { None }
 }
 
 /// The nodes that are unavailable, with the reason of each.

@@ -3,6 +3,7 @@
 mod nodes;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tollgate::{Failure, NodeStats, RedisStore, Warning};
 use crate::services::Services;
 use nodes::NodeWatch;
 pub(crate) use nodes::describe_outage;
+use tollgate_engine::ChecksWithoutStore;
 
 /// The interval of probes, and so the shortest time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,21 +35,25 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
     let (mut nodes, mut warnings) = (NodeWatch::default(), WarningWatch::default());
     loop {
         ticks.tick().await;
-        let ready = store.ready().await.map_err(|error| error.to_string());
+        let ping = store.ping().await.map_err(|error| error.to_string());
         let stats = services.engine.limiter().stats();
-        let degraded = stats.degraded_allowed + stats.degraded_denied;
-        let event = watched.update(ready, degraded);
-        services.engine.set_store_reachable(watched.known == Known::Reachable);
+        let failure = stats.last_failure.map(|failure| failure.to_string()).unwrap_or_default();
+        let probe = Probe {
+            ping,
+            degraded: stats.degraded_allowed + stats.degraded_denied,
+            failure,
+            checks: services.engine.counters.without_store(),
+        };
+        let event = watched.update(probe);
+        services.engine.set_store_state(watched.problem());
         services.update_health();
+        // An outage and its end have the same level, so that a log has both or neither.
         match event {
             Some(Event::Connected) => tracing::info!("store available"),
-            Some(Event::Unavailable(error)) => tracing::error!("store unavailable: {error}"),
-            Some(Event::NotResponding) => match stats.last_failure {
-                Some(error) => tracing::error!("store connected but not responding: {error}"),
-                None => tracing::error!("store connected but not responding"),
-            },
-            Some(Event::Recovered(checks)) => {
-                tracing::info!("store available again; {checks} checks were decided without it");
+            Some(
+                event @ (Event::Unavailable(_) | Event::NotResponding(_) | Event::Recovered(_)),
+            ) => {
+                tracing::error!("{event}");
             }
             None => {}
         }
@@ -117,15 +123,27 @@ impl WarningWatch {
     }
 }
 
+/// The result of a probe.
+#[derive(Clone, Debug)]
+struct Probe {
+    ping: Result<(), String>,
+    /// The checks that the store did not answer in time.
+    degraded: u64,
+    /// The last failure of a request.
+    failure: String,
+    checks: ChecksWithoutStore,
+}
+
 /// What is known about the store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Known {
     #[default]
     Nothing,
     Reachable,
     Unavailable {
-        /// The checks that were decided without the store before.
-        since: u64,
+        problem: Arc<str>,
+        /// The checks without the store before.
+        before: ChecksWithoutStore,
     },
 }
 
@@ -133,39 +151,79 @@ enum Known {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event {
     Connected,
-    Unavailable(String),
+    Unavailable(Arc<str>),
     /// It is connected, and misses deadlines.
-    NotResponding,
-    /// After this number of checks that were decided without it.
-    Recovered(u64),
+    NotResponding(Arc<str>),
+    /// After these checks without it.
+    Recovered(ChecksWithoutStore),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Connected => f.write_str("store available"),
+            Event::Unavailable(problem) => write!(f, "store unavailable: {problem}"),
+            Event::NotResponding(problem) => {
+                write!(f, "store connected but not responding: {problem}")
+            }
+            Event::Recovered(ChecksWithoutStore { decided, failed }) => write!(
+                f,
+                "store available again; without it, {decided} checks were decided by \
+                 on_store_error and {failed} ended in an error"
+            ),
+        }
+    }
 }
 
 /// The store at the last probe.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     known: Known,
-    /// The checks that were decided without the store.
     degraded: u64,
+    checks: ChecksWithoutStore,
 }
 
 impl Watched {
-    fn update(&mut self, ready: Result<(), String>, degraded: u64) -> Option<Event> {
-        let before = std::mem::replace(&mut self.degraded, degraded);
-        let misses_deadlines = degraded > before;
-        let (known, event) = match (self.known, ready) {
-            (Known::Unavailable { since }, Ok(())) if !misses_deadlines => {
-                (Known::Reachable, Event::Recovered(degraded.saturating_sub(since)))
+    fn update(&mut self, probe: Probe) -> Option<Event> {
+        let before = std::mem::replace(&mut self.checks, probe.checks);
+        let degraded = std::mem::replace(&mut self.degraded, probe.degraded);
+        let misses_deadlines = probe.degraded > degraded;
+        let (known, event) = match (&self.known, probe.ping) {
+            (Known::Unavailable { before, .. }, Ok(())) if !misses_deadlines => {
+                let checks = ChecksWithoutStore {
+                    decided: probe.checks.decided.saturating_sub(before.decided),
+                    failed: probe.checks.failed.saturating_sub(before.failed),
+                };
+                (Known::Reachable, Event::Recovered(checks))
             }
             (Known::Unavailable { .. }, _) => return None,
-            (_, Err(error)) => (Known::Unavailable { since: before }, Event::Unavailable(error)),
+            (_, Err(error)) => {
+                let problem: Arc<str> = error.into();
+                (
+                    Known::Unavailable { problem: Arc::clone(&problem), before },
+                    Event::Unavailable(problem),
+                )
+            }
             (_, Ok(())) if misses_deadlines => {
-                (Known::Unavailable { since: before }, Event::NotResponding)
+                let problem: Arc<str> = probe.failure.into();
+                (
+                    Known::Unavailable { problem: Arc::clone(&problem), before },
+                    Event::NotResponding(problem),
+                )
             }
             (Known::Nothing, Ok(())) => (Known::Reachable, Event::Connected),
             (Known::Reachable, Ok(())) => return None,
         };
         self.known = known;
         Some(event)
+    }
+
+    /// Why the store is unavailable, if it is.
+    fn problem(&self) -> Result<(), Arc<str>> {
+        match &self.known {
+            Known::Unavailable { problem, .. } => Err(Arc::clone(problem)),
+            Known::Nothing | Known::Reachable => Ok(()),
+        }
     }
 }
 
@@ -191,27 +249,34 @@ mod tests {
 
     #[test]
     fn each_change_of_availability_is_reported_once() {
-        let unavailable = || Err("no route".to_owned());
+        let probe = |is_up: bool, decided, failed| Probe {
+            ping: if is_up { Ok(()) } else { Err("no route".to_owned()) },
+            degraded: decided + failed,
+            failure: "too late".to_owned(),
+            checks: ChecksWithoutStore { decided, failed },
+        };
+        let recovered = |decided, failed| Event::Recovered(ChecksWithoutStore { decided, failed });
         let mut watched = Watched::default();
-        for (ready, degraded, event) in [
-            (Ok(()), 0, Some(Event::Connected)),
-            (Ok(()), 0, None),
-            (unavailable(), 3, Some(Event::Unavailable("no route".to_owned()))),
-            (unavailable(), 9, None),
+        for (is_up, decided, failed, event) in [
+            (true, 0, 0, Some(Event::Connected)),
+            (true, 0, 0, None),
+            (false, 3, 1, Some(Event::Unavailable("no route".into()))),
+            (false, 9, 1, None),
             // Connected again, but still missing deadlines.
-            (Ok(()), 12, None),
-            (Ok(()), 12, Some(Event::Recovered(12))),
-            (Ok(()), 13, Some(Event::NotResponding)),
-            (Ok(()), 13, Some(Event::Recovered(1))),
-            (Ok(()), 13, None),
+            (true, 12, 5, None),
+            (true, 12, 5, Some(recovered(12, 5))),
+            (true, 12, 6, Some(Event::NotResponding("too late".into()))),
+            (true, 12, 6, Some(recovered(0, 1))),
+            (true, 12, 6, None),
         ] {
-            assert_eq!(watched.update(ready.clone(), degraded), event, "{ready:?} {degraded}");
+            let found = watched.update(probe(is_up, decided, failed));
+            assert_eq!(found, event, "{is_up} {decided} {failed}");
+            assert_eq!(watched.problem().is_ok(), watched.known == Known::Reachable);
         }
         let mut never_reached = Watched::default();
-        assert_eq!(
-            never_reached.update(unavailable(), 0),
-            Some(Event::Unavailable("no route".to_owned()))
-        );
-        assert_eq!(never_reached.update(Ok(()), 0), Some(Event::Recovered(0)));
+        let event = Event::Unavailable("no route".into());
+        assert_eq!(never_reached.update(probe(false, 0, 0)), Some(event));
+        assert_eq!(never_reached.problem(), Err("no route".into()));
+        assert_eq!(never_reached.update(probe(true, 0, 0)), Some(recovered(0, 0)));
     }
 }

@@ -6,7 +6,7 @@ mod warnings;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select_ok};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
 use tollgate_store::{Answer, Failure, FailureKind, Key, Store, StoreError};
 
-use crate::connection::Dialer;
+use crate::connection::{CommandChannel, CommandError, Dialer};
 use crate::context::{Status, StoreContext};
 use crate::credentials::Credentials;
 use crate::cross_slot::{CrossSlotRequest, Dispatcher, Phase};
@@ -29,7 +29,7 @@ use crate::password_rotation::start_rotation;
 use crate::request::{self, BatchKey, RequestCheck, StoreRequest};
 use crate::stats::{Counters, RedisStats};
 use crate::topology::{Discovery, Routes, Sentinels, Topology};
-use crate::url::{self, AddressMap, Login, Servers, Target};
+use crate::url::{self, Address, AddressMap, Login, Servers, Target};
 use reply::PendingAnswer;
 pub use reply::{LateReply, Reply, TimedRequest};
 use warnings::ServerInfo;
@@ -80,6 +80,22 @@ impl Drop for Inner {
     }
 }
 
+/// Sends a `PING`. Any reply shows that the server responds, except that it cannot serve requests.
+async fn ping(address: &Address, commands: CommandChannel) -> Result<(), Failure> {
+    let failure = match commands.command(&["PING"]).await {
+        Ok(_) => return Ok(()),
+        Err(CommandError::Lost(failure)) => {
+            let message = format!("{address} does not answer PING: {}", failure.message);
+            return Err(Failure::new(FailureKind::Unreachable, message));
+        }
+        Err(error) => error.failure(),
+    };
+    match failure.kind {
+        FailureKind::NoPermission => Ok(()),
+        _ => Err(failure),
+    }
+}
+
 impl RedisStore {
     /// Opens the store at a URL. It connects in the background, so an unreachable server is no error;
     /// see [`ready`](Self::ready).
@@ -117,6 +133,28 @@ impl RedisStore {
                 Err(StoreError::unavailable(FailureKind::Unreachable, "the store was closed"))
             }
         }
+    }
+
+    /// Waits like [`ready`](Self::ready), then until one of the servers has answered a `PING`: a
+    /// connection may be up although its server no longer responds. A proxy gets none.
+    ///
+    /// # Errors
+    /// Returns the reason if no server answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.ready().await?;
+        // A proxy may close a connection on which it gets a command that it does not know.
+        if self.context().server_kind == ServerKind::Proxy {
+            return Ok(());
+        }
+        let nodes = self.routes().nodes();
+        let pings = nodes.iter().filter_map(|node| Some((node.address(), node.commands()?)));
+        let pings: Vec<_> =
+            pings.map(|(address, commands)| Box::pin(ping(address, commands))).collect();
+        if pings.is_empty() {
+            // The connection was lost a moment ago; the next attempt to connect shows why.
+            return Ok(());
+        }
+        select_ok(pings).await.map(|_| ()).map_err(StoreError::from)
     }
 
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and

@@ -21,8 +21,18 @@ pub use self::counter::{Closure, Counter, ListenerCounters, ReloadCounters};
 pub use self::event::DECISIONS;
 pub(crate) use self::event::DecisionEvent;
 pub use self::latency::{Exemplar, LatencyBucket, LatencyHistogram, TraceId};
+use self::policy::Answer;
 pub(crate) use self::policy::{BatchCounters, PolicyCounterTable, PolicyCounters};
 pub use self::policy::{PolicyCounts, Surface};
+
+/// Checks during outages of the store, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChecksWithoutStore {
+    /// A policy admitted or denied them.
+    pub decided: u64,
+    /// The client got an error.
+    pub failed: u64,
+}
 
 /// The daemon's counters.
 #[derive(Debug)]
@@ -67,6 +77,22 @@ impl Counters {
     #[must_use]
     pub fn by_policy(&self) -> Vec<PolicyCounts> {
         lock(&self.policies).counts()
+    }
+
+    /// The checks that policies have decided without the store, and those that ended in an error.
+    #[must_use]
+    pub fn without_store(&self) -> ChecksWithoutStore {
+        let policies = self.by_policy();
+        let sum = |counts: &[(&'static str, u64)], only: Option<&str>| -> u64 {
+            let counts = counts.iter().filter(|(name, _)| only.is_none_or(|only| *name == only));
+            counts.map(|(_, count)| count).sum()
+        };
+        let error = Some(Answer::Error.as_str());
+        let surfaces = policies.iter().flat_map(|policy| &policy.surfaces);
+        ChecksWithoutStore {
+            decided: policies.iter().map(|policy| sum(&policy.degraded, None)).sum(),
+            failed: surfaces.map(|(_, answers)| sum(answers, error)).sum(),
+        }
     }
 
     /// Counts an operator's request.

@@ -33,7 +33,7 @@ const THROTTLE: &str = "@throttle";
 
 named_enum! {
     /// The category of an answer.
-    Answer,
+    pub(super) Answer,
     /// The value of the label `answer`.
     fn as_str;
     Allowed = "allowed",

@@ -79,8 +79,10 @@ fn cause(node: &NodeStats) -> String {
 impl Event {
     pub(super) fn log(&self) {
         match self {
-            Event::Added(_) | Event::Removed(_) | Event::Recovered(..) => tracing::info!("{self}"),
-            Event::Unavailable(_) | Event::Interrupted(..) => tracing::warn!("{self}"),
+            Event::Added(_) | Event::Removed(_) => tracing::info!("{self}"),
+            Event::Unavailable(_) | Event::Interrupted(..) | Event::Recovered(..) => {
+                tracing::warn!("{self}");
+            }
         }
     }
 }
