@@ -40,8 +40,7 @@ pub use layers::{Layers, LoadedConfig};
 pub use named_files::FileProblem;
 pub use overrides_file::{OverridesFileError, read_overrides};
 pub use read::envoy::{
-    CompatHeaders, CompatHealth, CompatOptions, Envoy, NearLimit, RefundsAndLimits,
-    RuleOnStoreError,
+    CompatHeaders, CompatHealth, CompatOptions, Envoy, FailureMode, NearLimit, RefundsAndLimits,
 };
 pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
@@ -88,6 +87,8 @@ pub struct Config {
     pub envoy: Envoy,
     /// The domains defined by the files of `envoy.config`.
     pub domains: Arc<Domains>,
+    /// The reply to `CL.THROTTLE` while the store is unavailable.
+    pub throttle_on_store_error: FailureMode,
     /// The styles of rate limit headers; empty if there are none.
     pub headers: Vec<HeaderStyle>,
     /// How keys appear in logs and in the audit log.

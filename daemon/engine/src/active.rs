@@ -7,7 +7,7 @@ use tollgate_descriptors::Domains;
 use tollgate_rules::{HostPattern, Ipv6Prefix, Jwt, Networks, Rules};
 
 use crate::access::Access;
-use crate::config::{Bounds, Config, Envoy, HeaderStyle, Privacy};
+use crate::config::{Bounds, Config, Envoy, FailureMode, HeaderStyle, Privacy};
 use crate::counters::PolicyCounterTable;
 use crate::privacy;
 
@@ -35,6 +35,8 @@ pub struct ActiveConfig {
     pub envoy: Envoy,
     /// The descriptor rules, from files or, in their place, from a control plane.
     pub domains: Arc<Domains>,
+    /// The reply to `CL.THROTTLE` while the store is unavailable.
+    pub throttle_on_store_error: FailureMode,
     /// The styles of rate limit headers.
     pub headers: Vec<HeaderStyle>,
     /// The tokens and their rights.
@@ -60,6 +62,7 @@ impl ActiveConfig {
             hosts: config.listen.hosts.clone(),
             envoy: config.envoy.clone(),
             domains: Arc::clone(&config.domains),
+            throttle_on_store_error: config.throttle_on_store_error,
             headers: config.headers.clone(),
             access: Access::new(&config.tokens)
                 .map_err(|error| error.to_string())?

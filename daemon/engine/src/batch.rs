@@ -100,7 +100,7 @@ impl<'a> Batch<'a> {
     pub fn execute_now(&mut self, call: &mut Call<'_, '_>) -> Option<Result<Outcome, Error>> {
         let memory = self.memory?;
         let result = execute_on_memory(memory, call).map_err(StoreError::from);
-        self.meter.count(call.counted(&result));
+        self.meter.count(call.counted(&result, None));
         Some(call.end(result))
     }
 
@@ -130,7 +130,7 @@ impl<'a> Batch<'a> {
         }
         let mut ended = Vec::with_capacity(calls.len());
         for (call, result) in calls.iter_mut().zip(results) {
-            self.meter.count(call.counted(&result));
+            self.meter.count(call.counted(&result, None));
             ended.push(call.end(result));
         }
         ended

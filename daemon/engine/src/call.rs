@@ -174,6 +174,8 @@ pub struct Call<'a, 'r> {
     request_id: Option<RequestId<'a>>,
     /// How its decisions are counted.
     counting: Counting,
+    /// Whether a decision without the store is an error.
+    requires_store: bool,
     /// Its audit records, each with the index of its check; they end with the execution.
     audits: Vec<(usize, AuditRecord<'r>)>,
 }
@@ -188,7 +190,8 @@ impl<'a, 'r> Call<'a, 'r> {
             }
             Action::Execute(_) | Action::Inspect => Counting::Nothing,
         };
-        Call { action, checks, request_id: None, counting, audits: Vec::new() }
+        let (request_id, requires_store, audits) = (None, false, Vec::new());
+        Call { action, checks, request_id, counting, requires_store, audits }
     }
 
     /// Sets the idempotency key of this client.
@@ -202,6 +205,26 @@ impl<'a, 'r> Call<'a, 'r> {
     #[must_use]
     pub fn with_counting(self, counting: Counting) -> Self {
         Call { counting, ..self }
+    }
+
+    /// Sets whether the call fails while the store is unavailable, whatever its policies decide
+    /// then. By default they decide.
+    #[must_use]
+    pub fn with_store_required(self, requires_store: bool) -> Self {
+        Call { requires_store, ..self }
+    }
+
+    /// Whether the outcome is a decision without the store, which the call does not accept.
+    pub(crate) fn lacks_store(&self, outcome: &Outcome) -> bool {
+        self.requires_store && outcome.is_degraded()
+    }
+
+    /// The error that the client gets for the whole request if this call fails.
+    pub(crate) fn request_error<'c>(
+        &self,
+        result: &'c Result<Outcome, StoreError>,
+    ) -> Option<&'c StoreError> {
+        result.as_ref().err().filter(|error| self.requires_store && error.failure().is_some())
     }
 
     /// The idempotency key as the store takes it.
@@ -242,6 +265,7 @@ impl<'a, 'r> Call<'a, 'r> {
             checks: self.checks.into_owned(),
             request_id: self.request_id.map(RequestId::into_owned),
             counting: self.counting,
+            requires_store: self.requires_store,
             audits: self.audits,
         }
     }
@@ -261,10 +285,12 @@ impl<'a, 'r> Call<'a, 'r> {
         result
     }
 
-    /// The decisions to count, with the policies of the checks.
+    /// The decisions to count, with the policies of the checks. `request_error` is the error of
+    /// another call for which the client gets none of these decisions.
     pub(crate) fn counted<'c>(
         &'c self,
         result: &'c Result<Outcome, StoreError>,
+        request_error: Option<&'c StoreError>,
     ) -> impl Iterator<Item = (&'c Policy, Result<Cow<'c, Decision>, &'c StoreError>)> {
         let counting = self.counting;
         let checks = match counting {
@@ -272,7 +298,11 @@ impl<'a, 'r> Call<'a, 'r> {
             Counting::Answer | Counting::Never => self.checks.as_slice(),
         };
         checks.iter().enumerate().map(move |(index, check)| {
-            let decision = result.as_ref().map(|outcome| {
+            let result = match (result, request_error) {
+                (Ok(_), Some(error)) => Err(error),
+                (result, _) => result.as_ref(),
+            };
+            let decision = result.map(|outcome| {
                 let decision = outcome.decision(index);
                 match counting {
                     Counting::Never => Cow::Owned(denied_as_never(decision)),
@@ -316,6 +346,15 @@ impl Outcome {
             Outcome::Inspection(_) => unreachable!("an inspection decides nothing"),
         };
         decisions.get(index).expect("one decision per check")
+    }
+
+    /// Whether the store had no part in a decision.
+    fn is_degraded(&self) -> bool {
+        match self {
+            Outcome::Decision(decision) => decision.degraded,
+            Outcome::Decisions(answer) => answer.decisions.iter().any(|decision| decision.degraded),
+            Outcome::Inspection(_) => false,
+        }
     }
 
     /// The outcome of checks with this answer.

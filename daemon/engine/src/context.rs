@@ -74,13 +74,14 @@ impl<'a> RequestContext<'a> {
     pub async fn execute(&self, call: &mut Call<'_, '_>) -> Result<Outcome, Error> {
         let mut meter = self.start_meter();
         let result = execute(self.engine, call).await;
-        meter.count(call.counted(&result));
+        meter.count(call.counted(&result, None));
         drop(meter);
         call.end(result)
     }
 
     /// Executes independent calls of one request, each as a whole, within a deadline. One latency
-    /// is recorded for all of them.
+    /// is recorded for all of them. If a call that requires the store fails, the client gets an
+    /// error for the request, so that all its checks count as errors.
     pub async fn execute_each(
         &self,
         calls: &mut [Call<'_, '_>],
@@ -88,7 +89,9 @@ impl<'a> RequestContext<'a> {
     ) -> Vec<Result<Outcome, Error>> {
         let mut meter = self.start_meter();
         let results = execute_operations(self.engine, calls, deadline).await;
-        meter.count(calls.iter().zip(&results).flat_map(|(call, result)| call.counted(result)));
+        let both = calls.iter().zip(&results);
+        let error = both.clone().find_map(|(call, result)| call.request_error(result));
+        meter.count(both.flat_map(|(call, result)| call.counted(result, error)));
         drop(meter);
         calls.iter_mut().zip(results).map(|(call, result)| call.end(result)).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Check, Key, MemoryLimiter, Operation, Request, RequestError, StoreError};
+use tollgate::{Check, Key, Limiter, MemoryLimiter, Operation, Request, RequestError, StoreError};
 
 use crate::call::{Call, CheckRequest, Checks, Outcome};
 use crate::engine::Engine;
@@ -10,7 +10,11 @@ use crate::operation::Action;
 
 /// Executes a call.
 pub(crate) async fn execute(engine: &Engine, call: &Call<'_, '_>) -> Result<Outcome, StoreError> {
-    let limiter = engine.limiter();
+    let result = execute_once(engine.limiter(), call).await;
+    with_store(engine, call, result)
+}
+
+async fn execute_once(limiter: &Limiter, call: &Call<'_, '_>) -> Result<Outcome, StoreError> {
     let request_id = call.request_id();
     match (call.action, &call.checks) {
         (Action::Inspect, checks) => {
@@ -30,6 +34,22 @@ pub(crate) async fn execute(engine: &Engine, call: &Call<'_, '_>) -> Result<Outc
             let request = Request { operation, checks: store_checks.as_slice(), request_id };
             limiter.decide(&request).await.map(|answer| Outcome::new(checks, answer))
         }
+    }
+}
+
+/// Turns a decision without the store into an error if the call requires the store.
+fn with_store(
+    engine: &Engine,
+    call: &Call<'_, '_>,
+    result: Result<Outcome, StoreError>,
+) -> Result<Outcome, StoreError> {
+    let outcome = result?;
+    if !call.lacks_store(&outcome) {
+        return Ok(outcome);
+    }
+    match engine.limiter().stats().last_failure {
+        Some(failure) => Err(failure.into()),
+        None => unreachable!("a policy decides only after the store has failed"),
     }
 }
 
@@ -107,6 +127,8 @@ pub(crate) async fn execute_operations(
     calls
         .iter()
         .zip(answers)
-        .map(|(call, answer)| answer.map(|answer| Outcome::new(&call.checks, answer)))
+        .map(|(call, answer)| {
+            with_store(engine, call, answer.map(|answer| Outcome::new(&call.checks, answer)))
+        })
         .collect()
 }

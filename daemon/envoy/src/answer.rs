@@ -8,10 +8,10 @@ use super::EnvoyContext;
 use super::descriptor::{self, Descriptor, Target};
 use super::descriptor_status::{DescriptorReply, reply};
 use super::error::EnvoyError;
-use super::execution::{self, DescriptorOutcome};
+use super::execution;
 use super::headers::headers;
 use super::metadata::metadata;
-use tollgate_config::{Charging, RuleOnStoreError, Scope};
+use tollgate_config::{Charging, Scope};
 use tollgate_http::Problem;
 
 /// Answers a request of an authenticated client.
@@ -40,7 +40,6 @@ async fn decide(
     context.state.discovery.check_limits()?;
     let descriptors = descriptor::find_all(context, request)?;
     let outcomes = execution::execute(context, &descriptors).await?;
-    check_store(context, &descriptors, &outcomes)?;
     let replies: Vec<_> = descriptors
         .iter()
         .zip(&outcomes)
@@ -74,23 +73,6 @@ fn validate(context: &EnvoyContext<'_>, request: &RateLimitRequest) -> Result<()
         Charging::Atomic => Problem::bad_request(detail).into(),
         Charging::Reference => EnvoyError::Compat(reference),
     })
-}
-
-/// Fails if a rule was decided without the store, and the configuration makes that an error.
-fn check_store(
-    context: &EnvoyContext<'_>,
-    descriptors: &[Descriptor<'_>],
-    outcomes: &[DescriptorOutcome],
-) -> Result<(), EnvoyError> {
-    if context.request.active.envoy.on_store_error != RuleOnStoreError::Error {
-        return Ok(());
-    }
-    let mut both = descriptors.iter().zip(outcomes);
-    if !both.any(|(descriptor, outcome)| descriptor.has_rule() && outcome.is_degraded()) {
-        return Ok(());
-    }
-    context.state.stats.store_errors.increment();
-    Err(EnvoyError::StoreUnavailable)
 }
 
 /// The code of the request as a whole.

@@ -11,7 +11,7 @@ use super::EnvoyContext;
 use super::deadline::deadline_from;
 use super::descriptor::{Descriptor, Hits, Target};
 use super::error::EnvoyError;
-use tollgate_config::Charging;
+use tollgate_config::{Charging, FailureMode};
 use tollgate_http::Problem;
 
 /// The calls of a request.
@@ -58,6 +58,10 @@ impl DescriptorOutcome {
             DescriptorOutcome::Skipped => false,
         }
     }
+
+    fn is_failed(&self) -> bool {
+        matches!(self, DescriptorOutcome::Failed)
+    }
 }
 
 /// Executes all descriptors.
@@ -77,18 +81,29 @@ pub(super) async fn execute(
     let deadline = deadline_from(context.headers);
     let results = context.request.execute_each(&mut calls.calls, deadline).await;
     let outcomes: Vec<_> = indices.iter().map(|index| index.outcome(&results)).collect();
-    check_results(&results, &outcomes)?;
+    check_results(context, descriptors, &results, &outcomes)?;
     Ok(outcomes)
 }
 
-/// Rejects a request that is invalid, or of which nothing was decided.
+/// Rejects a request that is invalid, of which nothing was decided, or of which a rule was not
+/// decided although the configuration requires it.
 fn check_results(
+    context: &EnvoyContext<'_>,
+    descriptors: &[Descriptor<'_>],
     results: &[Result<Outcome, Error>],
     outcomes: &[DescriptorOutcome],
 ) -> Result<(), EnvoyError> {
     let mut errors = results.iter().filter_map(|result| result.as_ref().err());
     if let Some(error) = errors.clone().find(|error| error.kind() != ErrorKind::StoreUnavailable) {
         return Err(error.clone().into());
+    }
+    let mut both = descriptors.iter().zip(outcomes);
+    let requires_store = context.request.active.envoy.on_store_error == FailureMode::Error;
+    if requires_store
+        && both.any(|(descriptor, outcome)| descriptor.has_rule() && outcome.is_failed())
+    {
+        context.state.stats.store_errors.increment();
+        return Err(EnvoyError::StoreUnavailable);
     }
     let is_decided =
         outcomes.iter().any(|outcome| matches!(outcome, DescriptorOutcome::Decided { .. }));
@@ -121,7 +136,12 @@ impl<'a, 'r> Calls<'a, 'r> {
             let operation =
                 if is_denied { Operation::Peek } else { Operation::Check { lease: None } };
             let call = Call::new(Action::Execute(operation), Checks::Several(checks));
-            let mut call = call.with_counting(Counting::Answer);
+            let charged =
+                descriptors.iter().zip(&indices).filter(|(_, index)| index.call.is_some());
+            let requires_store =
+                charged.clone().any(|(descriptor, _)| self.requires_store(descriptor));
+            let call = call.with_counting(Counting::Answer);
+            let mut call = call.with_store_required(requires_store);
             for (index, audit) in audits {
                 call = call.with_audit_of(index, audit);
             }
@@ -141,8 +161,7 @@ impl<'a, 'r> Calls<'a, 'r> {
                 (descriptor.target.policy(), descriptor.hits)
             {
                 if cost > Cost::ONE {
-                    let peek = check(descriptor, policy, Cost::ZERO);
-                    index.peek = Some(self.add(Operation::Peek, peek, Counting::Nothing, None));
+                    index.peek = Some(self.add_peek(descriptor, policy));
                 }
                 // envoyproxy/ratelimit also charges a cost that exceeds the limit.
                 index.is_penalty = is_charged_above_capacity(policy, cost);
@@ -150,9 +169,10 @@ impl<'a, 'r> Calls<'a, 'r> {
                     true => (Operation::Penalize, Counting::Never),
                     false => (Operation::Check { lease: None }, Counting::Answer),
                 };
+                let call = call(operation, check(descriptor, policy, cost), counting)
+                    .with_store_required(self.requires_store(descriptor));
                 let audit = self.limit_audit(descriptor);
-                let call = self.add(operation, check(descriptor, policy, cost), counting, audit);
-                index.call = Some((call, 0));
+                index.call = Some((self.add(call, audit), 0));
             }
             self.add_refund(descriptor, index);
         }
@@ -162,28 +182,31 @@ impl<'a, 'r> Calls<'a, 'r> {
     fn add_refund(&mut self, descriptor: &'a Descriptor<'a>, index: &mut ResultIndex) {
         if let (Some(policy), Hits::Refund(cost)) = (descriptor.target.policy(), descriptor.hits) {
             let operation = Operation::Refund { time: None };
-            let check = check(descriptor, policy, cost);
-            let audit = Some(self.audit("refund", descriptor));
-            let call = self.add(operation, check, Counting::Nothing, audit);
-            index.call = Some((call, 0));
+            let call = call(operation, check(descriptor, policy, cost), Counting::Nothing)
+                .with_store_required(self.requires_store(descriptor));
+            let audit = self.audit("refund", descriptor);
+            index.call = Some((self.add(call, Some(audit)), 0));
         }
     }
 
-    /// Adds a call with one check. Returns its index.
-    fn add(
-        &mut self,
-        operation: Operation,
-        check: CheckRequest<'a>,
-        counting: Counting,
-        audit: Option<AuditRecord<'r>>,
-    ) -> usize {
-        let call = Call::new(Action::Execute(operation), Checks::One(check));
-        let call = match audit {
+    fn add_peek(&mut self, descriptor: &'a Descriptor<'a>, policy: &'a Policy) -> usize {
+        let check = check(descriptor, policy, Cost::ZERO);
+        self.add(call(Operation::Peek, check, Counting::Nothing), None)
+    }
+
+    /// Adds a call. Returns its index.
+    fn add(&mut self, call: Call<'a, 'r>, audit: Option<AuditRecord<'r>>) -> usize {
+        self.calls.push(match audit {
             Some(audit) => call.with_audit(audit),
             None => call,
-        };
-        self.calls.push(call.with_counting(counting));
+        });
         self.calls.len() - 1
+    }
+
+    /// Whether the request is an error if the store has no part in this descriptor.
+    fn requires_store(&self, descriptor: &Descriptor<'_>) -> bool {
+        let on_store_error = self.context.request.active.envoy.on_store_error;
+        on_store_error == FailureMode::Error && descriptor.has_rule()
     }
 
     /// The audit record of a limit that the request sets in place of a policy's. Those in place of
@@ -213,6 +236,11 @@ impl<'a, 'r> Calls<'a, 'r> {
         ))
         .into())
     }
+}
+
+/// A call with one check.
+fn call<'a, 'r>(operation: Operation, check: CheckRequest<'a>, counting: Counting) -> Call<'a, 'r> {
+    Call::new(Action::Execute(operation), Checks::One(check)).with_counting(counting)
 }
 
 fn check<'a>(descriptor: &'a Descriptor<'_>, policy: &'a Policy, cost: Cost) -> CheckRequest<'a> {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use tollgate::{Kind, Limit, LimitError, Micros, Policy, Spec};
+use tollgate::{Kind, Limit, LimitError, Micros, OnStoreError, Policy, Spec};
 
 /// The name of the policies of `CL.THROTTLE`.
 pub(super) const NAME: &str = "@throttle";
@@ -27,6 +27,8 @@ pub(super) struct Quota {
     pub(super) count: u64,
     /// In seconds.
     pub(super) period: u64,
+    /// The decision while the store is unavailable.
+    pub(super) on_store_error: OnStoreError,
 }
 
 impl Quota {
@@ -36,7 +38,7 @@ impl Quota {
             None => self.limit(self.count, self.period)?,
         };
         match Policy::reserved(NAME, [limit]) {
-            Ok(policy) => Ok(policy),
+            Ok(policy) => Ok(policy.with_on_store_error(self.on_store_error)),
             Err(error) => unreachable!("the name is reserved and the limit is valid: {error}"),
         }
     }
@@ -85,7 +87,8 @@ impl ThrottlePolicies {
 
     /// A policy for operations that do not depend on the limit.
     pub(super) fn any(&self) -> Result<Policy, LimitError> {
-        self.get(Quota { capacity: 1, count: 1, period: 1 })
+        let on_store_error = OnStoreError::default();
+        self.get(Quota { capacity: 1, count: 1, period: 1, on_store_error })
     }
 }
 
@@ -120,6 +123,10 @@ mod tests {
 
     const DAY: u64 = 86_400;
 
+    fn quota(capacity: u64, count: u64, period: u64) -> Quota {
+        Quota { capacity, count, period, on_store_error: OnStoreError::default() }
+    }
+
     fn window(quota: Quota) -> u64 {
         quota.policy().unwrap().limits()[0].spec().window.secs_rounded_up()
     }
@@ -145,11 +152,11 @@ mod tests {
             (90 * DAY, false),
             (365 * DAY, false),
         ] {
-            let found = window(Quota { capacity: 10, count: 3, period });
+            let found = window(quota(10, 3, period));
             assert_eq!(found, if is_shared { WINDOW } else { period }, "{period}");
         }
         // More than can be counted in it.
-        assert_eq!(window(Quota { capacity: 10, count: 2_000_000_000_000, period: 1 }), 1);
+        assert_eq!(window(quota(10, 2_000_000_000_000, 1)), 1);
     }
 
     /// Including limits whose tick is coarser than a microsecond, which no model covers.
@@ -163,7 +170,7 @@ mod tests {
         for capacity in [1, 10, 1_001, 123_456, 10_000_019, 3_000_000_001] {
             for count in [1, 3, 7, 10, 999, 1_000, 1_024, 65_537, 1_000_003, 12_345_678_901] {
                 for period in [1, 2, 7, 9, 30, 60, 100, 3_600, DAY, 7 * DAY, 30 * DAY, 210 * DAY] {
-                    let quota = Quota { capacity, count, period };
+                    let quota = quota(capacity, count, period);
                     let Ok(own) = quota.limit(count, period) else {
                         assert!(quota.policy().is_err(), "{quota:?}");
                         continue;

@@ -72,11 +72,11 @@ impl Sources {
     fn layers(&self) -> Layers {
         let merge = if self.merge_domains { "true" } else { "false" };
         let charging = if self.is_atomic { "atomic" } else { "reference" };
-        Layers::new()
-            .flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge)
-            .flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "envoy.charging", charging)
-            // envoyproxy/ratelimit returns an error too, and `failure_mode_deny` in Envoy decides.
-            .flag("ratelimit", "envoy.on_store_error", "error")
+        Layers::new().flag("MERGE_DOMAIN_CONFIG", "envoy.merge_domains", merge).flag(
+            "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
+            "envoy.charging",
+            charging,
+        )
     }
 }
 
@@ -93,7 +93,7 @@ fn directory(environment: &Environment) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use tollgate_server::{Charging, RuleOnStoreError};
+    use tollgate_server::{Charging, FailureMode};
 
     use super::super::environment::tests::environment;
     use super::*;
@@ -124,7 +124,7 @@ mod tests {
         ] {
             let config = Sources::read(&environment(lines)).config().unwrap();
             assert_eq!(config.envoy.charging, charging);
-            assert_eq!(config.envoy.on_store_error, RuleOnStoreError::Error);
+            assert_eq!(config.envoy.on_store_error, FailureMode::Error);
             assert_eq!(config.envoy.xds.unwrap().server, "localhost:18000");
         }
     }

@@ -22,7 +22,7 @@ pub struct Envoy {
     /// Which descriptors of a request are charged.
     pub charging: Charging,
     /// The response for descriptor rules while the store is unavailable.
-    pub on_store_error: RuleOnStoreError,
+    pub on_store_error: FailureMode,
     /// Who may give hits back and send limits in descriptors.
     pub refunds_and_limits: RefundsAndLimits,
     /// Whether responses contain headers for the client's response.
@@ -117,16 +117,27 @@ pub struct CompatHeaders {
     pub reset: String,
 }
 
-/// The response for descriptor rules while the store is unavailable.
+/// What a client gets while the store is unavailable for a limit that no policy has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RuleOnStoreError {
-    /// Over the limit.
-    #[default]
+pub enum FailureMode {
+    /// A denial.
     Deny,
-    /// Within the limit.
+    /// An admission.
     Allow,
-    /// An error, as in envoyproxy/ratelimit; Envoy decides.
+    /// An error, so that the client decides.
+    #[default]
     Error,
+}
+
+impl FailureMode {
+    /// The decision of a policy; an error replaces its denial.
+    #[must_use]
+    pub const fn decision(self) -> OnStoreError {
+        match self {
+            FailureMode::Allow => OnStoreError::Allow,
+            FailureMode::Deny | FailureMode::Error => OnStoreError::Deny,
+        }
+    }
 }
 
 /// Who may give hits back and send limits in descriptors.
@@ -228,11 +239,7 @@ impl Envoy {
         ReadOptions {
             merge_domains: self.merge_domains,
             charging: self.charging,
-            on_store_error: match self.on_store_error {
-                RuleOnStoreError::Allow => OnStoreError::Allow,
-                // The service turns the denial into an error.
-                RuleOnStoreError::Deny | RuleOnStoreError::Error => OnStoreError::Deny,
-            },
+            on_store_error: self.on_store_error.decision(),
         }
     }
 }

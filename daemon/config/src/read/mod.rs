@@ -41,6 +41,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         jwks_file,
         envoy,
         domains,
+        throttle_on_store_error: fields.section("resp").get("throttle_on_store_error")?,
         headers: headers?,
         privacy: fields.get("privacy")?,
         log: operation::log(&fields.section("log"))?,

@@ -11,7 +11,7 @@ use tollgate_rules::{
     PathPattern, Template,
 };
 
-use super::envoy::{RefundsAndLimits, RuleOnStoreError};
+use super::envoy::{FailureMode, RefundsAndLimits};
 use super::operation::{HeaderStyle, LogFormat, LogLevel, Privacy};
 use super::tokens::{Operators, Scope};
 use crate::address::Address;
@@ -65,6 +65,7 @@ macro_rules! keywords {
 keywords! {
     AmbiguousPaths { "strictest" => Strictest, "deny" => Deny, }
     Charging { "atomic" => Atomic, "reference" => Reference, }
+    FailureMode { "deny" => Deny, "allow" => Allow, "error" => Error, }
     HeaderStyle {
         "draft11" => Draft11, "legacy-delta" => LegacyDelta, "legacy-epoch" => LegacyEpoch,
         "draft6" => Draft6,
@@ -79,7 +80,6 @@ keywords! {
     PathCase { "sensitive" => Sensitive, "insensitive" => Insensitive, }
     Privacy { "plain" => Plain, "masked" => Masked, "hashed" => Hashed, }
     RefundsAndLimits { "rules" => Rules, "all" => All, "operators" => Operators, }
-    RuleOnStoreError { "deny" => Deny, "allow" => Allow, "error" => Error, }
     Scope { "check" => Check, "operate" => Operate, "read" => Read, "admin" => Admin, }
     TableFull { "deny" => Deny, "allow" => Allow, }
 }

@@ -106,6 +106,7 @@ sections! {
         jwt: Kind::Section(&JWT), "{}" =>
             "Validation of the tokens that `{jwt.CLAIM}` in key templates reads.";
         envoy: Kind::Section(&ENVOY), "{}" => "Envoy's rate limit service.";
+        resp: Kind::Section(&RESP), "{}" => "The Redis protocol.";
         headers: keywords(&["draft11", "legacy-delta", "legacy-epoch", "draft6", "none"]),
             "[draft11]" =>
             "The rate limit headers of responses, in one or more styles: `draft11` is \
@@ -291,10 +292,11 @@ sections! {
         charging: keyword(&["atomic", "reference"], &[]), "atomic" =>
             "`atomic` charges all descriptors of a request or none, and denied requests nothing; \
              `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.";
-        on_store_error: keyword(&["deny", "allow", "error"], &[]), "deny" =>
+        on_store_error: keyword(&["deny", "allow", "error"], &[]), "error" =>
             "The response for descriptors with a limit from a file or a control plane while the \
-             store is unavailable: over the limit, within the limit, or an error, so that Envoy's \
-             `failure_mode_deny` decides. Policies have their own `on_store_error`.";
+             store is unavailable: over the limit, within the limit, or, as from \
+             envoyproxy/ratelimit, an error, so that Envoy's `failure_mode_deny` decides. Policies \
+             have their own `on_store_error`.";
         refunds_and_limits: keyword(&["rules", "all", "operators"], &[]), "rules" =>
             "Who may give hits back (`is_negative_hits`) and send a `limit` in a descriptor: with \
              `rules` every client for descriptors whose limit is from a file or a control plane, \
@@ -311,6 +313,13 @@ sections! {
              envoyproxy/ratelimit.";
         xds: Kind::Section(&XDS), "{}" =>
             "A control plane that provides the configuration, instead of files.";
+    }
+
+    RESP {
+        throttle_on_store_error: keyword(&["deny", "allow", "error"], &[]), "error" =>
+            "The reply to `CL.THROTTLE`, whose limit is in the command, while the store is \
+             unavailable: limited, not limited, or the error `TRYAGAIN`. Policies have their own \
+             `on_store_error`.";
     }
 
     XDS {

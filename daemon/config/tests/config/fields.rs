@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate::OnStoreError;
 use tollgate_config::{
-    Address, Charging, Config, HeaderStyle, LogFormat, LogLevel, Operators, Privacy,
-    RefundsAndLimits, RuleOnStoreError, Scope, TokenSecret, config_reference,
+    Address, Charging, Config, FailureMode, HeaderStyle, LogFormat, LogLevel, Operators, Privacy,
+    RefundsAndLimits, Scope, TokenSecret, config_reference,
 };
 use tollgate_rules::{AmbiguousPaths, OnMissing, OnNoRule, PathCase};
 
@@ -17,7 +17,8 @@ fn fields_for_envoy_and_redis_clients_are_read() {
     assert_eq!(config.listen.resp.to_string(), "unix:run/resp");
     let envoy = &config.envoy;
     assert_eq!(envoy.charging, Charging::Reference);
-    assert_eq!(envoy.on_store_error, RuleOnStoreError::Error);
+    assert_eq!(envoy.on_store_error, FailureMode::Deny);
+    assert_eq!(config.throttle_on_store_error, FailureMode::Allow);
     assert!(envoy.response_headers && envoy.dynamic_metadata);
     assert!(envoy.shadow && envoy.reference_metrics);
     assert_eq!(envoy.refunds_and_limits, RefundsAndLimits::All);

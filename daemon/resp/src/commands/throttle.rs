@@ -11,7 +11,7 @@ use crate::decision;
 use crate::failure::{Failure, quoted};
 use crate::pending::ReplyFormat;
 use crate::throttle_policies::Quota;
-use tollgate_config::Scope;
+use tollgate_config::{FailureMode, Scope};
 
 pub(super) const CL_THROTTLE: Command = Command {
     keys: Keys::First,
@@ -20,7 +20,8 @@ pub(super) const CL_THROTTLE: Command = Command {
         "cl.throttle",
         "Decides and charges a quantity (default 1) under count tokens per period in seconds and a \
          burst of max-burst; returns whether it is limited (0 or 1), the limit, what remains, and \
-         in seconds when to retry (-1 if now or never) and when the limit is fully recovered.",
+         in seconds when to retry (-1 if now or never) and when the limit is fully recovered. While \
+         the store is unavailable, `resp.throttle_on_store_error` decides.",
         "throttle",
         execute,
     )
@@ -57,7 +58,9 @@ fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
     }
     let check = CheckRequest::new(Cow::Owned(policy.clone()), Cow::Borrowed(key.as_bytes()), cost);
     let action = Action::Execute(Operation::Check { lease: None });
-    context.submit(Call::new(action, Checks::One(check)), ReplyFormat::Throttle)
+    let requires_store = context.batch.active.throttle_on_store_error == FailureMode::Error;
+    let call = Call::new(action, Checks::One(check)).with_store_required(requires_store);
+    context.submit(call, ReplyFormat::Throttle)
 }
 
 #[inline]
@@ -67,7 +70,8 @@ fn parse_quota(context: &CommandContext<'_, '_>) -> Result<Quota, Failure> {
     let period = parse_integer("period", context.arg(4))?;
     match (u64::try_from(max_burst), u64::try_from(count), u64::try_from(period)) {
         (Ok(max_burst), Ok(count @ 1..), Ok(period @ 1..)) => {
-            Ok(Quota { capacity: max_burst + 1, count, period })
+            let on_store_error = context.batch.active.throttle_on_store_error.decision();
+            Ok(Quota { capacity: max_burst + 1, count, period, on_store_error })
         }
         (Err(_), ..) => {
             Err(Failure::bad(format!("max_burst is {max_burst}; it must be 0 or more")))

@@ -8,6 +8,7 @@ mod forward_auth;
 mod http;
 mod metrics;
 mod openapi;
+mod outage;
 mod redis_store;
 mod resp;
 mod shutdown;

@@ -85,7 +85,7 @@ async fn one_request_is_one_round_trip() {
 #[tokio::test]
 async fn policies_decide_while_the_store_is_unavailable() {
     let server = Server::start();
-    let mut config = config_on(&server, "");
+    let mut config = config_on(&server, "on_store_error: deny");
     config.policies.define("closed", "10/h").unwrap();
     let open: tollgate::Policy = tollgate::Policy::new("open", ["10/h".parse().unwrap()]).unwrap();
     config.policies.add(open.with_on_store_error(tollgate::OnStoreError::Allow)).unwrap();
