@@ -259,8 +259,8 @@ pub(crate) enum ConfigCommand {
     /// Checks each file separately, without environment variables and flags. Exits with 0 if all
     /// are valid, otherwise with 2.
     Check {
-        /// The configuration files
-        #[arg(value_name = "FILE", required = true)]
+        /// The configuration files, or files and directories of envoyproxy/ratelimit
+        #[arg(value_name = "FILE|DIR", required = true)]
         files: Vec<PathBuf>,
         /// The output format
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]

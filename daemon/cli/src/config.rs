@@ -5,10 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{Config as Configuration, ConfigError, ConfigErrors, Layers, check_files};
+use tollgate_server::{
+    Config as Configuration, ConfigError, ConfigErrors, Layers, check_files, domain_file_warnings,
+    has_domains,
+};
 
+use crate::FAILURE;
 use crate::arguments::{Config, ConfigCommand, Form};
-use crate::{FAILURE, output};
+use crate::output::{self, counted};
 
 pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
     match &arguments.command {
@@ -37,6 +41,11 @@ struct Verdict<'a> {
     policies: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<usize>,
+    /// The domains of files of envoyproxy/ratelimit, and their limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domains: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<usize>,
     errors: Vec<ErrorObject<'a>>,
     warnings: Vec<ErrorObject<'a>>,
     /// The number of errors that are not listed.
@@ -83,15 +92,31 @@ struct Checked {
     warnings: Vec<ConfigError>,
 }
 
-/// Checks each file with the files that it names, without environment variables and flags.
+/// Reads a file or a directory of envoyproxy/ratelimit, or a configuration with the files that it
+/// names.
+fn read(file: &Path) -> Result<Checked, ConfigErrors> {
+    let loaded = if has_domains(file) {
+        let layers = Layers::new().flag("FILE", "envoy.config", &file.display().to_string());
+        // The user knows no field; the message names the file and the line.
+        layers.partial().map_err(|errors| {
+            let messages: Vec<_> = errors.iter().map(ConfigError::message).collect();
+            ConfigError::new(messages.join("\n"))
+        })?
+    } else {
+        Layers::new().file(file).partial()?
+    };
+    check_files(&loaded)?;
+    let mut warnings = loaded.warnings();
+    let named = domain_file_warnings(&loaded.config.envoy.config);
+    warnings.extend(named.into_iter().map(ConfigError::new));
+    Ok(Checked { warnings, config: loaded.config })
+}
+
+/// Checks each file or directory, without environment variables and flags.
 fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in files {
-        let read = Layers::new().file(file).partial();
-        let read = read.and_then(|loaded| {
-            check_files(&loaded)?;
-            Ok(Checked { warnings: loaded.warnings(), config: loaded.config })
-        });
+        let read = read(file);
         if read.is_err() {
             code = ExitCode::from(FAILURE);
         }
@@ -111,7 +136,14 @@ fn print_result(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<()>
             }
             let policies = counted(config.policies.iter().count(), "policy", "policies");
             let rules = counted(config.rules.rules.len(), "rule", "rules");
-            output::print(&format!("{}: ok: {policies}, {rules}\n", file.display()))?;
+            let domains = counted(config.domains.domains().count(), "domain", "domains");
+            let limits = counted(config.domains.rule_count(), "limit", "limits");
+            let counts = match (has_domains(file), config.domains.is_empty()) {
+                (true, _) => format!("{domains}, {limits}"),
+                (false, true) => format!("{policies}, {rules}"),
+                (false, false) => format!("{policies}, {rules}, {domains}, {limits}"),
+            };
+            output::print(&format!("{}: ok: {counts}\n", file.display()))?;
         }
         Err(errors) => {
             let mistakes = counted(errors.count(), "mistake", "mistakes");
@@ -127,18 +159,18 @@ fn object(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<String> {
     let checked = read.as_ref().ok();
     let errors = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
     let warnings = checked.into_iter().flat_map(|checked| &checked.warnings);
+    let domains = checked.map(|checked| &checked.config.domains);
+    let domains = domains.filter(|domains| has_domains(file) || !domains.is_empty());
     let verdict = Verdict {
         file: &name,
         ok: read.is_ok(),
         policies: checked.map(|checked| checked.config.policies.iter().count()),
         rules: checked.map(|checked| checked.config.rules.rules.len()),
+        domains: domains.map(|domains| domains.domains().count()),
+        limits: domains.map(|domains| domains.rule_count()),
         errors: errors.map(ErrorObject::from).collect(),
         warnings: warnings.map(ErrorObject::from).collect(),
         more: read.as_ref().err().map_or(0, ConfigErrors::more),
     };
     Ok(format!("{}\n", serde_json::to_string(&verdict)?))
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -29,10 +29,23 @@ pub(super) struct DomainFileError {
 /// # Errors
 /// The path cannot be read, or the directory has too many entries.
 pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    Ok(scan(path)?.map(|directory| directory.files))
+}
+
+/// The entries of a directory.
+#[derive(Debug, Default)]
+struct Directory {
+    /// The configuration files.
+    files: Vec<PathBuf>,
+    /// The files whose names end otherwise, and do not begin with a dot.
+    skipped: Vec<PathBuf>,
+}
+
+fn scan(path: &Path) -> io::Result<Option<Directory>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(None);
     }
-    let mut files = Vec::new();
+    let mut directory = Directory::default();
     for (at, entry) in fs::read_dir(path)?.enumerate() {
         if at == MAX_ENTRIES {
             let reason =
@@ -40,12 +53,60 @@ pub fn list_directory(path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
             return Err(io::Error::other(reason));
         }
         let file = entry?.path();
-        if has_config_name(&file) && is_file_or_dangling_link(&file) {
-            files.push(file);
+        if is_hidden(&file) || !is_file_or_dangling_link(&file) {
+            continue;
+        }
+        let list =
+            if has_config_name(&file) { &mut directory.files } else { &mut directory.skipped };
+        list.push(file);
+    }
+    directory.files.sort_unstable();
+    directory.skipped.sort_unstable();
+    Ok(Some(directory))
+}
+
+/// The most skipped files of a directory that a warning names.
+const MAX_NAMED: usize = 5;
+
+/// The warnings about directories: files that are not read because of their names, and directories
+/// without any configuration file.
+#[must_use]
+pub fn domain_file_warnings(paths: &[PathBuf]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for path in paths {
+        // Reading a path that cannot be listed reports the error.
+        let Ok(Some(Directory { files, skipped })) = scan(path) else { continue };
+        let named = skipped.iter().take(MAX_NAMED).map(|file| {
+            let file = file.display();
+            format!("{file} is skipped: its name does not end in .yaml or .yml; rename it")
+        });
+        warnings.extend(named);
+        if let Some(more @ 1..) = skipped.len().checked_sub(MAX_NAMED) {
+            warnings.push(format!("{more} more files in {} are skipped", path.display()));
+        }
+        if files.is_empty() {
+            let path = path.display();
+            warnings
+                .push(format!("no limits: {path} has no file whose name ends in .yaml or .yml"));
         }
     }
-    files.sort_unstable();
-    Ok(Some(files))
+    warnings
+}
+
+/// Whether `path` is a directory, or a file of envoyproxy/ratelimit: only those have a line that
+/// begins with `domain:`.
+#[must_use]
+pub fn has_domains(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => true,
+        Ok(_) => fs::read_to_string(path)
+            .is_ok_and(|text| text.lines().any(|line| line.starts_with("domain:"))),
+        Err(_) => false,
+    }
+}
+
+fn is_hidden(file: &Path) -> bool {
+    file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 /// Whether a path is a directory without configuration files.
@@ -56,7 +117,7 @@ pub fn has_no_domain_files(path: &Path) -> bool {
 
 fn has_config_name(file: &Path) -> bool {
     let Some(name) = file.file_name().map(|name| name.as_encoded_bytes()) else { return false };
-    !name.starts_with(b".") && (name.ends_with(b".yaml") || name.ends_with(b".yml"))
+    name.ends_with(b".yaml") || name.ends_with(b".yml")
 }
 
 /// Whether an entry is a file, or a dangling link, which is then reported. Opening a pipe might

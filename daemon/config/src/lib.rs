@@ -34,7 +34,9 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
-pub use domain_files::{has_no_domain_files, list_directory, watched_paths};
+pub use domain_files::{
+    domain_file_warnings, has_domains, has_no_domain_files, list_directory, watched_paths,
+};
 pub use json_schema::config_schema;
 pub use layers::{Layers, LoadedConfig};
 pub use named_files::FileProblem;

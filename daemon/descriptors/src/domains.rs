@@ -182,6 +182,20 @@ impl Domains {
         rules.filter_map(move |node| node.path.get(name_len..))
     }
 
+    /// The name of each domain, in the order of the files, with the number of its rules.
+    pub fn rule_counts(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.domains.iter().map(|domain| {
+            let rules = domain.nodes.iter().filter(|node| node.rule.is_some());
+            (&*domain.name, rules.count())
+        })
+    }
+
+    /// The number of rules in all domains.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.rule_counts().map(|(_, rules)| rules).sum()
+    }
+
     /// The policies of all rules that have one, with their domains.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
         self.domains.iter().flat_map(|domain| {

@@ -60,8 +60,7 @@ async fn decide(
 /// Rejects the requests that envoyproxy/ratelimit rejects.
 fn validate(context: &EnvoyContext<'_>, request: &RateLimitRequest) -> Result<(), EnvoyError> {
     let (reference, detail) = if request.domain.is_empty() {
-        let detail =
-            "domain is empty; send that of a file of envoy.config, or the name of a policy";
+        let detail = "domain is empty; send that of a file of limits, or the name of a policy";
         ("rate limit domain must not be empty", detail)
     } else if request.descriptors.is_empty() {
         let detail = "descriptors is empty; send at least one";
@@ -122,7 +121,7 @@ fn report_unknown_domain(
             domain,
             requests,
             all,
-            "domain without limits: neither in a file of envoy.config nor the name of a policy"
+            "domain without limits: neither in a file of limits nor the name of a policy"
         );
     }
 }

@@ -37,7 +37,7 @@ pub use tollgate_config::{
     Address, CompatHeaders, CompatHealth, Config, ConfigError, ConfigErrors, FailureMode,
     FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat, LogLevel, NearLimit,
     Operators, Privacy, Scope, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsOptions, XdsTls,
-    config_schema, has_no_domain_files, read_overrides,
+    config_schema, domain_file_warnings, has_domains, has_no_domain_files, read_overrides,
 };
 pub use tollgate_descriptors::Charging;
 pub use tollgate_engine::DECISIONS;

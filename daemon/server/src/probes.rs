@@ -87,6 +87,11 @@ async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) ->
     if let Some(error) = discovery.error() {
         line("discovery", reason(error.as_deref().map(str::to_owned)).as_deref());
     }
+    for warning in services.config_warnings.borrow().iter() {
+        let warning = if is_operator { warning } else { "warning; operators see the reason" };
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(lines, "[!] configuration: {warning}");
+    }
     lines.push_str(word);
     text(status, lines)
 }

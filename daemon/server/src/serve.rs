@@ -52,6 +52,7 @@ pub async fn run(
     let mut overrides = OverridesFiles::default();
     let active = overrides.build(&config).map_err(io::Error::other)?;
     let services = Arc::new(Services::new(active, limiter.into()));
+    services.report_warnings(&config);
     let mut watch = store_watch::start(&services);
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&services)));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tollgate::Limiter;
+use tollgate_config::{Config, domain_file_warnings};
 use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
 
 use tollgate_envoy::EnvoyState;
@@ -23,6 +24,8 @@ pub(crate) struct Services {
     pub(crate) buffers: Arc<BufferBudget>,
     /// Why the last reload was rejected, if it was.
     pub(crate) reload_error: watch::Sender<Option<Arc<str>>>,
+    /// What is doubtful in the files of the active configuration.
+    pub(crate) config_warnings: watch::Sender<Vec<String>>,
     pub(crate) http: HttpState,
     pub(crate) envoy: Arc<EnvoyState>,
     pub(crate) resp: RespState,
@@ -40,12 +43,28 @@ impl Services {
             connections,
             buffers,
             reload_error: watch::Sender::default(),
+            config_warnings: watch::Sender::default(),
             http: HttpState::default(),
             envoy: Arc::default(),
             resp,
         };
         services.update_health();
         services
+    }
+
+    /// Logs what is doubtful in the files of the active configuration, and keeps it for the readiness
+    /// page.
+    pub(crate) fn report_warnings(&self, config: &Config) {
+        // A control plane replaces the files.
+        let paths = match config.envoy.xds {
+            Some(_) => &[][..],
+            None => &config.envoy.config,
+        };
+        let warnings = domain_file_warnings(paths);
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        self.config_warnings.send_replace(warnings);
     }
 
     /// Tells health checks to send no more requests.

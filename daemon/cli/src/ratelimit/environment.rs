@@ -72,6 +72,10 @@ impl Environment {
         self.values.get(name).map(String::as_str)
     }
 
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
     pub(super) fn text(&self, name: &'static str) -> String {
         self.typed(name, |value| if let Value::Text(value) = value { Some(value) } else { None })
     }

@@ -13,11 +13,11 @@ mod xds;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use tollgate_server::{Config, ConfigErrors, Listeners, LogFormat, Tls};
+use anyhow::{Result, anyhow, bail};
+use tollgate_server::{Config, ConfigError, ConfigErrors, Listeners, LogFormat, Tls};
 
 use crate::arguments::Ratelimit;
-use crate::output;
+use crate::output::{self, counted};
 use crate::serve::{Daemon, Ready, Tracing, bind_at, run_async};
 use environment::Environment;
 use serving::Listening;
@@ -67,9 +67,10 @@ impl Replacement {
             self.warn(error.as_ref());
             let Replacement { has_json_api, environment, sources, listening, .. } = self;
             let tls = listening.tls.clone().map(Tls::open).transpose();
-            let tls = tls.context("invalid file in GRPC_SERVER_TLS_… or GRPC_CLIENT_TLS_…")?;
+            let tls = tls.map_err(|error| anyhow!(with_variables(error.to_string())))?;
             let listeners = bind(&config, &listening, tls).await?;
             let limits = sources.description();
+            let directory = sources.directory_variables.clone();
             let read = Box::new(move || read_config(&sources, &environment, has_json_api));
             let is_json = log.format == LogFormat::Json;
             let daemon = Daemon { config, listeners, file: None, read };
@@ -81,7 +82,11 @@ impl Replacement {
                 }
                 false => greeting(&ready, &limits),
             };
-            daemon.run(logs, greet).await
+            let result = daemon.run(logs, greet).await;
+            result.map_err(|error| match error.downcast::<ConfigError>() {
+                Ok(error) => in_variable(&error, &directory).into(),
+                Err(error) => error,
+            })
         })
     }
 
@@ -143,7 +148,15 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
     if let Some(error) = &ready.store_error {
         line("", &format!("unavailable: {error}"));
     }
-    line("limits", limits);
+    let domains = &ready.config.domains;
+    let counts = format!(
+        "{} with {}, ",
+        counted(domains.domains().count(), "domain", "domains"),
+        counted(domains.rule_count(), "limit", "limits")
+    );
+    // Those of a control plane come later.
+    let counts = if ready.config.envoy.xds.is_some() { String::new() } else { counts };
+    line("limits", &format!("{counts}{limits}"));
     Ok(text)
 }
 
@@ -152,10 +165,44 @@ fn read_config(
     environment: &Environment,
     has_json_api: bool,
 ) -> Result<Config, ConfigErrors> {
-    let mut config = sources.config()?;
+    let config = sources.config();
+    let mut config =
+        config.map_err(|errors| in_variables(&errors, &sources.directory_variables))?;
     apply(environment, &mut config);
     config.envoy.compat.hides_api = !has_json_api;
     Ok(config)
+}
+
+/// The errors, which name variables instead of fields.
+fn in_variables(errors: &ConfigErrors, directory: &str) -> ConfigErrors {
+    let errors = errors.iter().map(|error| in_variable(error, directory).message().to_owned());
+    ConfigError::new(errors.collect::<Vec<_>>().join("\n")).into()
+}
+
+/// The error, which names a variable instead of a field. `directory` names the variables of the
+/// directory of limits.
+fn in_variable(error: &ConfigError, directory: &str) -> ConfigError {
+    let field = error.field().unwrap_or_default();
+    let variable = match field {
+        "store" | "store.url" => "REDIS_URL",
+        "store.ca" => "REDIS_TLS_CACERT",
+        "store.cert" => "REDIS_TLS_CLIENT_CERT",
+        "store.key" => "REDIS_TLS_CLIENT_KEY",
+        "store.deadline" | "store.connect_timeout" => "REDIS_TIMEOUT",
+        field if field.starts_with("envoy.config") => directory,
+        _ => return error.clone(),
+    };
+    ConfigError::new(format!("{variable}: {}", error.message()))
+}
+
+/// The message of an error in the files for TLS, which names variables instead of fields.
+fn with_variables(message: String) -> String {
+    let fields = [
+        ("listen.tls.client_ca", "GRPC_CLIENT_TLS_CACERT"),
+        ("listen.tls.cert", "GRPC_SERVER_TLS_CERT"),
+        ("listen.tls.key", "GRPC_SERVER_TLS_KEY"),
+    ];
+    fields.iter().fold(message, |message, (field, variable)| message.replace(field, variable))
 }
 
 /// Applies all variables except those for the source of limits.

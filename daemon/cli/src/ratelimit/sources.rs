@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::xds;
 
 const TYPES: &[&str] = &["FILE", "GRPC_XDS_SOTW"];
-/// Names the directory in error messages.
+/// The variables that name the parts of the directory.
 const DIRECTORY: &str = "RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY";
 
 /// The source of the limits.
@@ -16,6 +16,8 @@ const DIRECTORY: &str = "RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY"
 pub(super) struct Sources {
     /// The directory of files; `None` with an xDS server.
     pub(super) directory: Option<PathBuf>,
+    /// The variables of the directory that are set.
+    pub(super) directory_variables: String,
     server: Option<XdsOptions>,
     merge_domains: bool,
     /// Whether a denied request charges nothing.
@@ -32,6 +34,7 @@ impl Sources {
         environment.bool("RUNTIME_WATCH_ROOT");
         Sources {
             directory: Some(directory).filter(|_| !is_xds),
+            directory_variables: directory_variables(environment),
             server: xds::read(environment, is_xds),
             is_atomic: environment.bool("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
             merge_domains: environment.bool("MERGE_DOMAIN_CONFIG"),
@@ -78,6 +81,13 @@ impl Sources {
             charging,
         )
     }
+}
+
+/// The variables of the directory that are set, for messages.
+fn directory_variables(environment: &Environment) -> String {
+    let set = DIRECTORY.split('/').filter(|name| environment.is_set(name));
+    let set: Vec<_> = set.collect();
+    if set.is_empty() { "RUNTIME_ROOT".to_owned() } else { set.join("/") }
 }
 
 /// Joins the parts; leading slashes of later parts are removed.

@@ -7,6 +7,7 @@ use tollgate::{Kind, Policy, Spec};
 use tollgate_server::{Config, ListenAddress, Listener, Scope, TokenSecret};
 
 use super::Ready;
+use crate::output::counted;
 
 /// The maximum number of policies to list.
 const MAX_LISTED: usize = 20;
@@ -31,6 +32,7 @@ pub(super) fn greeting(ready: &Ready<'_>, is_sample: bool) -> Result<String> {
     }
     text += &store(ready);
     text += &policies(config, is_sample);
+    text += &domains(config);
     if let Some(resp) = &resp {
         text += &resp_command(config, resp);
     }
@@ -179,7 +181,27 @@ fn policies(config: &Config, is_sample: bool) -> String {
         text += &format!("  {:width$}  {policy}{shadow}\n", policy.name());
     }
     match policies.len().saturating_sub(MAX_LISTED) {
-        0 if policies.is_empty() => text + "  none: only inline limits of requests\n",
+        0 if policies.is_empty() && config.domains.is_empty() => {
+            text + "  none: only inline limits of requests\n"
+        }
+        0 if policies.is_empty() => text + "  none: only domains and inline limits of requests\n",
+        0 => text,
+        more => text + &format!("  … and {more} more\n"),
+    }
+}
+
+/// The domains of Envoy's rate limit service, with the number of their limits.
+fn domains(config: &Config) -> String {
+    let domains: Vec<_> = config.domains.rule_counts().collect();
+    if domains.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nDomains of Envoy's rate limit service\n".to_owned();
+    let width = domains.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, rules) in domains.iter().take(MAX_LISTED) {
+        text += &format!("  {name:width$}  {}\n", counted(*rules, "limit", "limits"));
+    }
+    match domains.len().saturating_sub(MAX_LISTED) {
         0 => text,
         more => text + &format!("  … and {more} more\n"),
     }

@@ -183,3 +183,43 @@ fn schema_is_json() {
     let schema: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(schema["properties"]["store"]["properties"]["deadline"]["default"], "15ms");
 }
+
+const DOMAIN: &str = "
+domain: shop
+descriptors:
+  - { key: user, rate_limit: { unit: day, requests_per_unit: 3 } }
+  - { key: path, rate_limit: { unit: day, requests_per_unit: 9 } }
+";
+
+#[test]
+fn files_and_directories_of_envoyproxy_ratelimit_are_checked() {
+    let folder = Folder::create();
+    let file = folder.write("limits.yaml", DOMAIN).display().to_string();
+    let line = |path: &str| format!("{path}: ok: 1 domain, 2 limits\n");
+    assert_eq!(run(["config", "check", &file]), (0, line(&file), String::new()));
+    let directory = folder.display().to_string();
+    assert_eq!(run(["config", "check", &directory]), (0, line(&directory), String::new()));
+    let skipped = folder.write("more", DOMAIN.replace("shop", "more")).display().to_string();
+    let warning = format!(
+        "warning: {skipped} is skipped: its name does not end in .yaml or .yml; rename it\n"
+    );
+    assert_eq!(run(["config", "check", &directory]), (0, line(&directory), warning));
+    let (_, output, _) = run(["config", "check", "-o", "json", &directory]);
+    let verdict: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!((&verdict["domains"], &verdict["limits"]), (&1.into(), &2.into()), "{output}");
+    let message = verdict["warnings"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with(&format!("{skipped} is skipped")), "{message}");
+
+    let wrong = DOMAIN.replace("unit: day", "unit: dayz").replace("shop", "wrong");
+    let wrong = folder.write("wrong.yaml", wrong).display().to_string();
+    for path in [&wrong, &directory] {
+        let (code, output, error) = run(["config", "check", path]);
+        assert_eq!((code, &*output), (2, ""));
+        let expected = format!("error: {wrong}:4: invalid rate limit unit 'dayz'\n");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    let yaml = format!("envoy: {{ config: \"{file}\" }}\n");
+    let config = folder.write("tollgate.yml", yaml).display().to_string();
+    let line = format!("{config}: ok: 0 policies, 0 rules, 1 domain, 2 limits\n");
+    assert_eq!(run(["config", "check", &config]), (0, line, String::new()));
+}

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use rustix::process::Signal;
+
 use crate::basic::installation;
 use crate::client::{self, Client};
-use crate::installation::Installation;
+use crate::installation::{Installation, get};
 
 const MORE: &str = "
 domain: more
@@ -47,6 +49,34 @@ async fn added_and_removed_files_take_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn skipped_files_are_reported_at_start_and_after_a_reload() {
+    let installation = installation();
+    installation.limits("more", MORE);
+    let mut ratelimit = installation
+        .start_with(&[("BACKEND_TYPE", "memory"), ("LOG_LEVEL", "info")], &["--json-api"]);
+    let greeting = &ratelimit.daemon.greeting;
+    assert!(greeting.contains("  limits            2 domains with 3 limits, from "), "{greeting}");
+    let skipped = "config/more is skipped: its name does not end in .yaml or .yml; rename it";
+    ratelimit.read_log_until(skipped);
+    let (status, page) = get(ratelimit.http(), "/readyz?verbose");
+    assert_eq!(status, 200);
+    assert!(page.contains("[!] configuration: "), "{page}");
+    // After the first reload, no change can be part of the start.
+    ratelimit.daemon.signal(Signal::HUP);
+    let logged = ratelimit.read_log_until("configuration reloaded");
+    assert!(logged.contains("changed=\"no file\""), "{logged}");
+    installation.limits("even-more.yaml", &MORE.replace("more", "even-more"));
+    let logged = ratelimit.read_log_until("configuration reloaded");
+    for part in ["domains=3", "descriptor_rules=4", "policies=0", "changed=\""] {
+        assert!(logged.contains(part), "{part}: {logged}");
+    }
+    ratelimit.read_log_until(skipped);
+    installation.limits("even-more.yaml", &MORE.replace("more", "even-more").replace('9', "8"));
+    let logged = ratelimit.read_log_until("configuration reloaded");
+    assert!(logged.contains("config/even-more.yaml"), "{logged}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn swapped_symlink_reloads_the_limits() {
     let installation = Installation::new();
     let at = |name: &str| installation.path().join(name);
@@ -77,7 +107,8 @@ async fn missing_directory_is_an_error_unless_it_may_start_without_limits() {
     let later = [("BACKEND_TYPE", "memory"), ("RUNTIME_ROOT", &*root_text)];
     let (code, _, error) = installation.run(&later);
     assert_eq!(code, 2, "{error}");
-    assert!(error.contains("RUNTIME_ROOT") && error.contains("later/config"), "{error}");
+    assert!(error.starts_with("error: RUNTIME_ROOT: "), "{error}");
+    assert!(error.contains("later/config") && !error.contains("envoy.config"), "{error}");
     let forced = [&later[..], &[("FORCE_START_WITHOUT_INITIAL_CONFIG", "true")]].concat();
     let ratelimit = installation.start(&forced);
     let mut client = client::connect(ratelimit.grpc()).await;

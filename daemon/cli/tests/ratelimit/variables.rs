@@ -32,9 +32,16 @@ fn invalid_variables_end_the_program_with_a_remedy() {
             "cannot listen at 192.0.2.1:0",
         ),
         (
+            &[("REDIS_URL", "h:x"), ("REDIS_SOCKET_TYPE", "tcp")],
+            "error: REDIS_URL: the port of the store's URL: write a number from 1 to 65535",
+        ),
+        (
             &[("BACKEND_TYPE", "memory"), ("RUNTIME_APPDIRECTORY", "nowhere")],
-            "nowhere: cannot be read: No such file or directory (os error 2)\n --> \
-             RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY\n",
+            "error: RUNTIME_ROOT/RUNTIME_APPDIRECTORY: ",
+        ),
+        (
+            &[("BACKEND_TYPE", "memory"), ("RUNTIME_APPDIRECTORY", "nowhere")],
+            "nowhere: cannot be read: No such file or directory (os error 2)\n",
         ),
     ] {
         let (code, output, log) = installation.run(variables);

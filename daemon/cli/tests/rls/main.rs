@@ -61,7 +61,7 @@ an override: OK | OK 50/HOUR - 49 later
 the same override: OK | OK 50/HOUR - 48 later
 with metadata: OK | OK 100/YEAR - 98 later
 metadata: ['descriptors', 'domain', 'metadata']
-no domain: INVALID_ARGUMENT: domain is empty; send that of a file of envoy.config, or the name of a policy
+no domain: INVALID_ARGUMENT: domain is empty; send that of a file of limits, or the name of a policy
 no descriptors: INVALID_ARGUMENT: descriptors is empty; send at least one
 no message: INTERNAL
 no method: UNIMPLEMENTED

@@ -56,7 +56,13 @@ impl Files {
 
     /// Whether some differ from the content in use at this moment, even if still being written.
     pub(crate) fn differ_now(&self) -> bool {
-        self.0.iter().any(|file| digest(&file.path) != file.active)
+        self.different().next().is_some()
+    }
+
+    /// Those that differ from the content in use at this moment.
+    pub(crate) fn different(&self) -> impl Iterator<Item = &Path> {
+        let different = self.0.iter().filter(|file| digest(&file.path) != file.active);
+        different.map(|file| &*file.path)
     }
 }
 

@@ -115,6 +115,7 @@ pub(crate) async fn watch(
         config,
         files,
         overrides,
+        changed: String::new(),
         error: None,
         polls_since_error: 0,
         services,
@@ -158,6 +159,8 @@ struct Reloader {
     config: Config,
     files: Files,
     overrides: OverridesFiles,
+    /// The files that have changed since the active configuration was read, for the log.
+    changed: String,
     /// Why the files were rejected, without the override files.
     error: Option<String>,
     polls_since_error: u32,
@@ -177,11 +180,13 @@ impl Reloader {
     fn poll(&mut self, is_requested: bool) {
         let overrides_changed = self.overrides.have_changed();
         if is_requested || self.files.have_changed() {
+            self.list_changed();
             (self.hooks.before)();
             self.polls_since_error = 0;
             self.reload(true);
             (self.hooks.after)();
         } else if overrides_changed {
+            self.list_changed();
             self.reload_overrides();
         } else if self.error.is_some() {
             self.polls_since_error = self.polls_since_error.wrapping_add(1);
@@ -189,6 +194,14 @@ impl Reloader {
                 self.reload(false);
             }
         }
+    }
+
+    fn list_changed(&mut self) {
+        let mut changed: Vec<_> =
+            self.files.different().chain(self.overrides.different()).collect();
+        changed.sort_unstable();
+        let changed: Vec<_> = changed.iter().map(|path| path.display().to_string()).collect();
+        self.changed = if changed.is_empty() { "no file".to_owned() } else { changed.join(", ") };
     }
 
     /// Reads everything that has changed. A retry that fails for the same reason is not reported
@@ -233,16 +246,27 @@ impl Reloader {
     fn report(&self) {
         let errors: Vec<_> = self.error.iter().cloned().chain(self.overrides.error()).collect();
         if errors.is_empty() {
-            let policies = self.config.policies.iter().count();
-            let rules = self.config.rules.rules.len();
-            tracing::info!(policies, rules, "configuration reloaded");
+            let config = &self.config;
+            tracing::info!(
+                changed = self.changed,
+                policies = config.policies.iter().count(),
+                rules = config.rules.rules.len(),
+                domains = config.domains.domains().count(),
+                descriptor_rules = config.domains.rule_count(),
+                tokens = config.tokens.len(),
+                "configuration reloaded"
+            );
+            self.services.report_warnings(config);
             self.count(true);
             self.services.reload_error.send_replace(None);
             return;
         }
         self.count(false);
         let errors = errors.join("\n");
-        tracing::error!("configuration rejected, keeping the previous one: {errors}");
+        tracing::error!(
+            changed = self.changed,
+            "configuration rejected, keeping the previous one: {errors}"
+        );
         self.services.reload_error.send_replace(Some(errors.into()));
     }
 

@@ -30,6 +30,11 @@ impl OverridesFiles {
         changed.contains(&true)
     }
 
+    /// Those that differ from the rows in use.
+    pub(super) fn different(&self) -> impl Iterator<Item = &Path> {
+        self.0.values().flat_map(|file| file.files.different())
+    }
+
     /// Why some of the current files were rejected, if they were.
     pub(super) fn error(&self) -> Option<String> {
         let mut all: Vec<_> = self.0.values().filter_map(|file| file.error.as_deref()).collect();
