@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::limit::precision::nearest_precision;
 use crate::limit::spec::Spec;
 use crate::notation::display::Length;
 use crate::time::Micros;
@@ -62,9 +63,10 @@ impl fmt::Display for LimitError {
             LimitError::Precision { precision, window } => write!(
                 f,
                 "the precision is {}; it must divide the window of {} into 1 to 4096 buckets of \
-                 whole milliseconds",
+                 whole milliseconds; the nearest that does is {}",
                 Length(*precision),
-                Length(*window)
+                Length(*window),
+                Length(nearest_precision(*precision, *window))
             ),
             LimitError::Concurrency(count) => {
                 write!(f, "{count} in flight are too many; at most 10000 leases are kept a key")

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate::{Cost, Id, Key, Micros, Operation, Timestamp};
+use tollgate::{Cost, Id, Key, Micros, Operation, Timestamp, parse_duration};
 use tollgate_engine::{
     Action, Arguments, AuditRecord, Call, CheckRequest, Checks, ErrorKind, OperationSpec,
     Parameter, PolicySelector, RequestId, ResponseKind,
@@ -370,7 +370,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
         match keyword.parameter {
             Parameter::RequestId => self.request_id = Some(RequestId::new(value)?),
             Parameter::MaxWait => self.arguments.max_wait = Some(parse_micros(token, value)?),
-            Parameter::For => self.arguments.span = Some(parse_micros(token, value)?),
+            Parameter::For => self.arguments.span = Some(parse_span(token, value)?),
             Parameter::Time => {
                 let time = parse_micros(token, value)?;
                 self.arguments.time = Some(Timestamp::from_micros(time.get()));
@@ -406,6 +406,15 @@ fn parse_cost(bytes: &[u8]) -> Result<Cost, Failure> {
 fn parse_micros(name: &str, bytes: &[u8]) -> Result<Micros, Failure> {
     parse_digits(bytes).map(Micros::new).ok_or_else(|| {
         let remedy = "write microseconds in digits, such as 1500000";
+        Failure::bad(format!("{name} is {}; {remedy}", quoted(bytes)))
+    })
+}
+
+/// Parses microseconds, or a number and a unit.
+fn parse_span(name: &str, bytes: &[u8]) -> Result<Micros, Failure> {
+    let duration = || std::str::from_utf8(bytes).ok().and_then(|text| parse_duration(text).ok());
+    parse_digits(bytes).map(Micros::new).or_else(duration).ok_or_else(|| {
+        let remedy = "write microseconds in digits, or a duration such as 1h";
         Failure::bad(format!("{name} is {}; {remedy}", quoted(bytes)))
     })
 }

@@ -1,6 +1,6 @@
 //! A limit: an algorithm with its numbers, validated for exact arithmetic.
 
-mod precision;
+pub(crate) mod precision;
 pub(crate) mod spec;
 
 use core::fmt;

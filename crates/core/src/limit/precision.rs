@@ -57,6 +57,17 @@ fn divides_window(precision: Micros, window: Micros) -> bool {
         && window.get() / precision.get() <= MAX_BUCKETS
 }
 
+/// The precision nearest to this one that divides the window.
+pub(crate) fn nearest_precision(precision: Micros, window: Micros) -> Micros {
+    let precisions = (1..=MAX_BUCKETS)
+        .filter(|buckets| window.get().is_multiple_of(*buckets))
+        .map(|buckets| Micros::new(window.get() / buckets))
+        .filter(|candidate| divides_window(*candidate, window));
+    let nearest = precisions.min_by_key(|candidate| candidate.get().abs_diff(precision.get()));
+    // One bucket always fits.
+    nearest.unwrap_or(window)
+}
+
 /// The algorithm of a limit whose numbers are in range, if its arithmetic is exact.
 pub(crate) fn algorithm(spec: &Spec) -> Option<Algorithm> {
     let Spec { count, window, .. } = *spec;

@@ -76,6 +76,12 @@ impl fmt::Display for Message<'_> {
         let at = &text[self.0.span()];
         let word = Quoted(at);
         match self.0.kind() {
+            Kind::Number | Kind::UnknownWord { .. } | Kind::UnknownUnit { .. }
+                if at.len() > 1 && at.ends_with(',') =>
+            {
+                write!(f, "{word} ends with a comma; write a semicolon between limits, as in ")?;
+                f.write_str("10/s; 100/min")
+            }
             Kind::TooLong { bytes, most } => {
                 write!(f, "the text has {bytes} bytes; at most {most} are read")
             }

@@ -43,6 +43,7 @@ INSPECT bucket a
 RESET bucket a
 RESET bucket a
 BLOCK bucket a FOR 1500000 | "for":1.5
+BLOCK bucket a FOR 1h | "for":3600
 CHECK bucket a
 INSPECT bucket a
 BLOCK bucket a
@@ -66,7 +67,7 @@ async fn operations_reply_as_over_http_in_both_protocol_versions() {
     assert!(resp3.call("HELLO 3").await.starts_with("%7"));
     let other = ID.replace('a', "b");
     let rows: Vec<_> = ROWS.trim().lines().collect();
-    assert_eq!(rows.len(), 46);
+    assert_eq!(rows.len(), 47);
     for row in rows {
         if row == "+" {
             for daemon in [&three, &two, &http] {
