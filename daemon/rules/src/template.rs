@@ -123,6 +123,29 @@ impl Template {
         })
     }
 
+    /// The sources of placeholders with alternatives.
+    pub fn alternatives(&self) -> impl Iterator<Item = &Source> {
+        self.choices().flatten()
+    }
+
+    /// The alternatives that give their values to the key of a request, one of each placeholder.
+    pub fn used_alternatives<'t>(
+        &'t self,
+        facts: &'t Facts<'_>,
+        path: &'t Path<'_>,
+    ) -> impl Iterator<Item = &'t Source> {
+        self.choices()
+            .filter_map(|sources| sources.iter().find(|source| facts.value(source, path).is_ok()))
+    }
+
+    /// The placeholders with alternatives.
+    fn choices(&self) -> impl Iterator<Item = &[Source]> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Value(sources) if sources.len() > 1 => Some(&**sources),
+            Piece::Text(_) | Piece::Value(_) => None,
+        })
+    }
+
     /// Whether the template consists of this source alone, so that the key is its value.
     #[must_use]
     pub fn is_only(&self, source: &Source) -> bool {

@@ -3,10 +3,13 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{MAX_KEY_LEN, Operation, Policies};
 use tollgate_replay::log::Line;
+use tollgate_replay::report::KeyAlternative;
 use tollgate_replay::{
     Candidate, CandidatePolicy, LogCheck, LogRequest, PlainCheck, RequestExtractor, Skip,
     operations,
@@ -80,6 +83,38 @@ pub(super) struct KeyExtractor {
     /// The template; without it, the key is the field `key` of the log, or the address.
     pub(super) template: Option<Template>,
     pub(super) context: ExtractContext,
+    pub(super) alternatives: Arc<AlternativeCounts>,
+}
+
+/// How many lines have the key from each alternative of the template.
+#[derive(Debug, Default)]
+pub(super) struct AlternativeCounts(Vec<(Source, AtomicU64)>);
+
+impl AlternativeCounts {
+    pub(super) fn new(template: Option<&Template>) -> Self {
+        let mut sources: Vec<(Source, AtomicU64)> = Vec::new();
+        for source in template.into_iter().flat_map(Template::alternatives) {
+            if sources.iter().all(|(known, _)| known != source) {
+                sources.push((source.clone(), AtomicU64::default()));
+            }
+        }
+        AlternativeCounts(sources)
+    }
+
+    fn count(&self, source: &Source) {
+        if let Some((_, lines)) = self.0.iter().find(|(known, _)| known == source) {
+            lines.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The number of lines of each alternative, in the order of the template.
+    pub(super) fn lines(&self) -> Vec<KeyAlternative> {
+        let lines = |(source, lines): &(Source, AtomicU64)| KeyAlternative {
+            name: source.to_string(),
+            lines: lines.load(Ordering::Relaxed),
+        };
+        self.0.iter().map(lines).collect()
+    }
 }
 
 impl KeyExtractor {
@@ -99,7 +134,12 @@ impl KeyExtractor {
         self.context.with_facts(line, |facts| {
             let path = Path::decoded(facts.target);
             key.extend(template.key(facts, &path, MAX_KEY_LEN).map_err(skip_reason)?);
-            check_length(key.len() - start)
+            check_length(key.len() - start)?;
+            if !self.alternatives.0.is_empty() {
+                let used = template.used_alternatives(facts, &path);
+                used.for_each(|source| self.alternatives.count(source));
+            }
+            Ok(())
         })
     }
 

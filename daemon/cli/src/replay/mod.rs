@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<ExitCode> {
     bar.finish();
     let mut report = report?;
     report.source.command = Some(Replay::command());
+    report.source.key_alternatives = plan.alternatives.lines();
     if report.source.names.is_empty() {
         // An empty file has no block that names it.
         let names = arguments.logs.iter().map(|log| log.display().to_string());

@@ -1,5 +1,7 @@
 //! The candidates of a replay, and how lines become requests.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, anyhow, bail};
 use hyper::header::HeaderName;
 use tollgate::{Policies, Policy};
@@ -8,7 +10,7 @@ use tollgate_server::rules::{Source, Template};
 use tollgate_server::{Config, read_overrides};
 
 use super::arguments::Replay;
-use super::extractors::{ExtractContext, KeyExtractor, RuleExtractor};
+use super::extractors::{AlternativeCounts, ExtractContext, KeyExtractor, RuleExtractor};
 
 /// The candidates of a replay, and how lines become requests.
 pub(super) struct ReplayPlan {
@@ -18,6 +20,8 @@ pub(super) struct ReplayPlan {
     pub(super) is_plain: bool,
     /// The headers that the extractor reads.
     pub(super) headers: Vec<HeaderName>,
+    /// How many lines have the key from each alternative of --key.
+    pub(super) alternatives: Arc<AlternativeCounts>,
     /// A candidate with a concurrent limit, which needs operations in the log.
     pub(super) concurrent: Option<String>,
     /// The configuration, for its store settings.
@@ -59,13 +63,23 @@ impl ReplayPlan {
                 is_plain: extractor.is_plain(),
                 extractor: Box::new(extractor),
                 headers,
+                alternatives: Arc::default(),
                 concurrent: None,
                 config: Some(config.clone()),
             });
         }
         let (candidates, concurrent) = candidates(arguments, config.as_ref())?;
-        let extractor = Box::new(KeyExtractor { template, context });
-        Ok(ReplayPlan { candidates, extractor, is_plain: true, headers, concurrent, config })
+        let alternatives = Arc::new(AlternativeCounts::new(template.as_ref()));
+        let extractor = KeyExtractor { template, context, alternatives: Arc::clone(&alternatives) };
+        Ok(ReplayPlan {
+            candidates,
+            extractor: Box::new(extractor),
+            is_plain: true,
+            headers,
+            alternatives,
+            concurrent,
+            config,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use tollgate_testkit::Folder;
 
+use crate::process::run;
 use crate::tool::report;
 
 const CONFIG: &str = r#"
@@ -96,4 +97,24 @@ fn a_policy_of_a_configuration_has_its_overrides() {
     let report = report(&log, &arguments);
     let admitted = |place: usize| report["outcomes"][place]["admitted"]["requests"].clone();
     assert_eq!((admitted(0), admitted(1)), (json!(8), json!(7)));
+}
+
+#[test]
+fn the_alternatives_of_a_key_are_counted() {
+    let folder = Folder::create();
+    let log = folder.write("access.log", lines());
+    let arguments = ["--limit", "2/min fixed", "--key", "{header.x-api-key|ip}"];
+    for more in [&[][..], &["--decisions", "/dev/null"]] {
+        let report = report(&log, &[&arguments[..], more].concat());
+        let expected = json!([
+            { "name": "header.x-api-key", "lines": 0 },
+            { "name": "ip", "lines": 15 },
+        ]);
+        assert_eq!(report["source"]["key_alternatives"], expected, "{more:?}");
+    }
+    let (_, printed, _) = run([&["replay", log.to_str().unwrap()][..], &arguments].concat());
+    let note = "note: the key is header.x-api-key in 0 lines, ip in 15 lines\n";
+    assert!(printed.contains(note), "{printed}");
+    let plain = report(&log, &["--limit", "2/min fixed", "--key", "{ip}"]);
+    assert!(plain["source"].get("key_alternatives").is_none(), "{plain}");
 }

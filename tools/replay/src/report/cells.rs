@@ -1,7 +1,7 @@
 //! Texts that the text report and the page share: the cells of their tables, and the notices.
 
 use super::format::{counted, grouped, key, length, second, share, text, window};
-use super::{Outcome, Peaks, Report, WorstKey};
+use super::{KeyAlternative, Outcome, Peaks, Report, WorstKey};
 
 impl Outcome {
     /// The name, the admitted and the denied requests, the denied keys, each with its share, and
@@ -75,6 +75,13 @@ pub(crate) fn notices(report: &Report) -> Vec<String> {
     }
     if source.keyless > 0 {
         notices.push(format!("{} of {lines} had no key", grouped(source.keyless)));
+    }
+    let alternatives = source.key_alternatives.iter();
+    let alternatives: Vec<_> = alternatives
+        .map(|KeyAlternative { name, lines }| format!("{name} in {}", counted(*lines, "line")))
+        .collect();
+    if !alternatives.is_empty() {
+        notices.push(format!("the key is {}", alternatives.join(", ")));
     }
     if source.unruled > 0 {
         notices.push(format!("no rule matched {} of {lines}", grouped(source.unruled)));

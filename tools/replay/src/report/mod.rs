@@ -55,6 +55,9 @@ pub struct Source {
     pub invalid_samples: Vec<InvalidLine>,
     /// The number of lines without a value for the key.
     pub keyless: u64,
+    /// The alternatives of the key, each with the number of lines whose key it gives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub key_alternatives: Vec<KeyAlternative>,
     /// The number of lines that no rule matches.
     pub unruled: u64,
     /// The number of lines that were too late to be put in order.
@@ -72,6 +75,16 @@ pub struct Source {
 
 /// The times of the first and of the last request, if there is one.
 pub type Span = Option<(Timestamp, Timestamp)>;
+
+/// An alternative of the key.
+#[derive(Clone, Debug, Serialize)]
+#[allow(clippy::exhaustive_structs, reason = "a name and a count")]
+pub struct KeyAlternative {
+    /// Its name in the template, such as `ip`.
+    pub name: String,
+    /// The number of lines whose key it gives.
+    pub lines: u64,
+}
 
 /// An invalid line.
 #[derive(Clone, Debug, Serialize)]

@@ -30,6 +30,7 @@ fn full() -> Report {
                 reason: "no time found".to_owned(),
             }],
             keyless: 2,
+            key_alternatives: Vec::new(),
             unruled: 5,
             late: 1,
             spread: true,
