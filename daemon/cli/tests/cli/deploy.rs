@@ -51,7 +51,8 @@ fn every_alert_has_a_test_and_a_runbook() {
         for field in ["summary", "description"] {
             assert!(alert["annotations"][field].is_string(), "{name} has no {field}");
         }
-        let runbook = format!("docs/operations.md#{}", name.to_lowercase());
+        let runbook =
+            format!("https://docs.example.com/tollgate/operations.md#{}", name.to_lowercase());
         assert_eq!(alert["annotations"]["runbook_url"], *runbook, "{name}");
         assert!(manual.contains(&format!("\n### {name}\n")), "{name} is not in the manual");
         let groups = tests["tests"].as_array().unwrap().iter();

@@ -17,6 +17,7 @@ mod memory;
 mod metrics;
 mod operate;
 mod operation;
+mod outage;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
