@@ -28,7 +28,13 @@ use crate::command::Command;
 const FAILURE: u8 = 2;
 
 fn main() -> ExitCode {
-    let result = match Command::parse() {
+    let command = Command::parse();
+    let is_json = match &command {
+        Command::Serve(arguments) => serve::logs_json(arguments),
+        Command::Ratelimit(_) => ratelimit::logs_json(),
+        _ => false,
+    };
+    let result = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Check(arguments) => check::run(&arguments, Mode::Check),
         Command::Peek(arguments) => check::run(&arguments.check, Mode::Peek),
@@ -50,6 +56,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         match error.downcast_ref::<ConfigErrors>() {
+            _ if is_json => serve::log_fatal(&error),
             Some(errors) => output::print_error(&errors.report()),
             None => output::print_error(&format!("error: {error:#}\n")),
         }

@@ -92,7 +92,7 @@ impl<'a> Batch<'a> {
     #[inline]
     pub fn check(&mut self, policy: &Policy, key: Key<'_>, cost: Cost) -> Option<Decision> {
         let decision = self.memory?.check_cost(policy, key, cost);
-        self.meter.count_one(policy, &decision);
+        self.meter.count_one(policy, key.as_bytes(), &decision);
         Some(decision)
     }
 

@@ -9,6 +9,7 @@ use tollgate_core::MAX_REQUEST_ID_LEN;
 use crate::access::Principal;
 use crate::audit::AuditRecord;
 use crate::error::{Error, ErrorValue};
+use crate::meter::CountedCheck;
 use crate::operation::Action;
 use crate::parameter::Parameter;
 
@@ -291,7 +292,7 @@ impl<'a, 'r> Call<'a, 'r> {
         &'c self,
         result: &'c Result<Outcome, StoreError>,
         request_error: Option<&'c StoreError>,
-    ) -> impl Iterator<Item = (&'c Policy, Result<Cow<'c, Decision>, &'c StoreError>)> {
+    ) -> impl Iterator<Item = CountedCheck<'c>> {
         let counting = self.counting;
         let checks = match counting {
             Counting::Nothing => &[],
@@ -309,7 +310,7 @@ impl<'a, 'r> Call<'a, 'r> {
                     Counting::Answer | Counting::Nothing => Cow::Borrowed(decision),
                 }
             });
-            (&*check.policy, decision)
+            CountedCheck { policy: &check.policy, key: &check.key, result: decision }
         })
     }
 }

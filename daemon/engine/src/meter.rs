@@ -11,6 +11,14 @@ use crate::engine::Engine;
 /// Requests that take longer keep their trace as an exemplar.
 const SLOW: Micros = Micros::from_millis(5);
 
+/// A check to count.
+#[derive(Debug)]
+pub(crate) struct CountedCheck<'c> {
+    pub(crate) policy: &'c Policy,
+    pub(crate) key: &'c [u8],
+    pub(crate) result: Result<Cow<'c, Decision>, &'c StoreError>,
+}
+
 /// Measures one request, or those of a pipeline, from before their execution. It adds to the shared
 /// counters once, when it is dropped: an atomic addition costs a good part of a decision.
 #[derive(Debug)]
@@ -57,13 +65,16 @@ impl<'a> Meter<'a> {
     /// Counts a request with one check. Only pipelines use this. They have no trace, so
     /// `is_denied`, which selects exemplars, is not updated.
     #[inline]
-    pub(crate) fn count_one(&mut self, policy: &Policy, decision: &Decision) {
+    pub(crate) fn count_one(&mut self, policy: &Policy, key: &[u8], decision: &Decision) {
         self.requests += 1;
         let hash = policy.name_hash();
         if self.shared.is_none_or(|(current, _)| current != hash) {
             self.switch_to(policy);
         }
         let answer = self.batch.count(decision);
+        if !decision.allowed {
+            self.log_denial(key, decision);
+        }
         if self.emits_events {
             self.emit(&[(policy, answer)]);
         }
@@ -71,16 +82,18 @@ impl<'a> Meter<'a> {
 
     /// Counts a request with any number of checks. A check without a decision counts as an error,
     /// unless the request itself is invalid.
-    pub(crate) fn count<'d>(
-        &mut self,
-        checks: impl IntoIterator<Item = (&'d Policy, Result<Cow<'d, Decision>, &'d StoreError>)>,
-    ) {
+    pub(crate) fn count<'d>(&mut self, checks: impl IntoIterator<Item = CountedCheck<'d>>) {
         let mut is_counted = false;
         let mut answers = Vec::new();
-        for (policy, result) in checks {
+        for CountedCheck { policy, key, result } in checks {
             self.switch_to(policy);
             let answer = match &result {
-                Ok(decision) => self.batch.count(decision),
+                Ok(decision) => {
+                    if !decision.allowed {
+                        self.log_denial(key, decision);
+                    }
+                    self.batch.count(decision)
+                }
                 Err(error) if error.failure().is_none() => continue,
                 Err(_) => self.batch.count_error(),
             };
@@ -104,6 +117,19 @@ impl<'a> Meter<'a> {
         }
         self.flush();
         self.shared = Some((hash, self.active.counters.get(policy)));
+    }
+
+    /// Logs a sample of the denials of a policy.
+    fn log_denial(&self, key: &[u8], decision: &Decision) {
+        if let Some((_, counters)) = self.shared
+            && counters.may_log_denial(self.since)
+        {
+            let key = self.active.display_key(key);
+            let (policy, surface) = (&*counters.policy, self.surface.as_str());
+            let reason = decision.reason.as_str();
+            let retry_after_us = decision.retry_after.map(Micros::get);
+            tracing::info!(policy, key, surface, reason, retry_after_us, "denied");
+        }
     }
 
     fn flush(&mut self) {

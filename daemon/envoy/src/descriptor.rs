@@ -111,6 +111,18 @@ impl Target<'_> {
     }
 }
 
+/// Logs a descriptor that no rule matches, with its values as keys are shown.
+fn log_unmatched(context: &EnvoyContext<'_>, domain: &str, entries: &[(&str, &str)]) {
+    if !tracing::enabled!(tracing::Level::DEBUG) {
+        return;
+    }
+    let entry = |(key, value): &(&str, &str)| {
+        format!("{key}={}", context.request.active.display_key(value.as_bytes()))
+    };
+    let descriptor = entries.iter().map(entry).collect::<Vec<_>>().join(", ");
+    tracing::debug!(domain, descriptor, "no rule matches the descriptor");
+}
+
 /// Finds the limits of all descriptors of a request, in order.
 pub(super) fn find_all<'a>(
     context: &EnvoyContext<'a>,
@@ -139,7 +151,10 @@ pub(super) fn find_all<'a>(
                 }
                 Target::Rule(rule)
             }
-            Lookup::NoRule => Target::Unlimited,
+            Lookup::NoRule => {
+                log_unmatched(context, domain, &entries);
+                Target::Unlimited
+            }
             Lookup::KeyTooLong(bytes) => return Err(too_long(context, index, bytes).into()),
             Lookup::UnknownDomain => {
                 let policy = PolicyTarget::find(context, domain, &entries, descriptor, index)?;

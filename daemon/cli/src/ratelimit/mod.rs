@@ -32,6 +32,11 @@ pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
     Replacement::read(environment, arguments.json_api)?.run()
 }
 
+/// Whether the log is JSON.
+pub(crate) fn logs_json() -> bool {
+    std::env::var_os("LOG_FORMAT").is_some_and(|format| format.eq_ignore_ascii_case("json"))
+}
+
 /// The configuration from the environment.
 #[derive(Debug)]
 struct Replacement {

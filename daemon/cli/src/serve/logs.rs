@@ -42,6 +42,15 @@ impl Logs {
     }
 }
 
+/// Logs why the process ends as JSON, also if it ends before its log has started.
+pub(crate) fn log_fatal(error: &anyhow::Error) {
+    let mut log = tollgate_server::Config::default().log;
+    log.format = LogFormat::Json;
+    // Fails if the log has started; then its format is the same.
+    let _ = Logs::start(&log, None);
+    tracing::error!("cannot start or continue: {error:#}");
+}
+
 /// The events to log. Audit lines are logged at any level, so that a quiet log does not lose them.
 fn filter(level: LogLevel) -> Targets {
     let level = match level {

@@ -19,6 +19,7 @@ use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
 pub(crate) use daemon::{Daemon, Ready};
 use greeting::greeting;
+pub(crate) use logs::log_fatal;
 pub(crate) use runtime::{Service, Tracing, run_async};
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
@@ -40,6 +41,19 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
         let daemon = Daemon { config, listeners, file, read: Box::new(read) };
         daemon.run(logs, |ready| greeting(&ready, is_sample)).await
     })
+}
+
+/// Whether the log is JSON. The configuration may be invalid, so that its file is only searched for
+/// the format.
+pub(crate) fn logs_json(arguments: &Serve) -> bool {
+    if let Some(format) = std::env::var_os("TOLLGATE_LOG__FORMAT") {
+        return format == "json";
+    }
+    let text = arguments.config.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    let words = text.as_deref().unwrap_or_default().split_once("log:");
+    let words = words.map_or("", |(_, log)| log).split([' ', '\n', ',', '{', '}', '"']);
+    let mut words = words.filter(|word| !word.is_empty());
+    words.find(|word| *word == "format:").is_some_and(|_| words.next() == Some("json"))
 }
 
 /// Loads the file, the environment and the flags; later ones override earlier ones.

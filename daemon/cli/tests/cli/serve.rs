@@ -231,3 +231,42 @@ fn version_and_help_are_printed() {
     assert_eq!((code, &*printed), (2, ""));
     assert!(error.contains("serve") && error.contains("check"), "{error}");
 }
+
+#[test]
+fn fatal_errors_are_json_if_the_log_is() {
+    let folder = Folder::create();
+    for (yaml, message) in [
+        ("log: { format: json }\npolicies: { a: { limits: [1/month] } }\n", "policies.a.limits[0]"),
+        ("log:\n  format: \"json\"\nlisten: { http: 192.0.2.1:1 }\n", "192.0.2.1:1"),
+    ] {
+        let file = folder.write("tollgate.yaml", yaml).display().to_string();
+        let (code, output, error) = run(["serve", "--config", &file]);
+        assert_eq!((code, &*output), (2, ""), "{error}");
+        let last = error.lines().last().unwrap();
+        let line: serde_json::Value = serde_json::from_str(last).unwrap();
+        assert_eq!(line["level"], "ERROR", "{line}");
+        assert!(line["message"].as_str().unwrap().contains(message), "{line}");
+    }
+    let file = folder.write("tollgate.yaml", "policies: { a: { limits: [1/month] } }\n");
+    let (code, _, error) = run(["serve", "--config", file.to_str().unwrap()]);
+    assert!(code == 2 && error.starts_with("error: policies.a.limits[0]"), "{error}");
+}
+
+#[test]
+fn denials_are_logged_once_for_each_policy_with_the_key_as_privacy_allows() {
+    for (privacy, is_plain) in [("plain", true), ("hashed", false)] {
+        let yaml = format!(
+            "privacy: {privacy}\npolicies: {{ a: {{ limits: [1/d] }}, b: {{ limits: [1/d] }} }}\n"
+        );
+        let daemon = Daemon::with_config(&yaml, |command| command.stderr(Stdio::piped()));
+        for policy in ["a", "a", "a", "b"] {
+            let body = format!(r#"{{"policy":"{policy}","key":"customer-42"}}"#);
+            send(daemon.address(), "POST /v1/check", &[], &body);
+        }
+        let log = daemon.stop_and_read_log();
+        let denied: Vec<_> = log.lines().filter(|line| line.contains(" denied ")).collect();
+        assert_eq!(denied.len(), 1, "{log}");
+        assert!(denied[0].contains("policy=\"a\"") && denied[0].contains("INFO"), "{log}");
+        assert_eq!(denied[0].contains("customer-42"), is_plain, "{log}");
+    }
+}

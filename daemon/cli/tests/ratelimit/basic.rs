@@ -131,3 +131,13 @@ fn the_json_api_is_served_on_request_only() {
         assert_eq!(hidden == 404, arguments.is_empty(), "{arguments:?}: {hidden}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_descriptor_without_a_rule_is_logged_at_debug() {
+    let installation = installation();
+    let mut ratelimit = installation.start(&[("BACKEND_TYPE", "memory"), ("LOG_LEVEL", "debug")]);
+    let mut client = client::connect(ratelimit.grpc()).await;
+    assert_eq!(client::call(&mut client, "basic | nothing=x").await, "OK | OK");
+    let logged = ratelimit.read_log_until("no rule matches the descriptor");
+    assert!(logged.contains("domain=\"basic\"") && logged.contains("nothing=x"), "{logged}");
+}

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate::{Decision, Policy};
+use tollgate::{Decision, Micros, Policy, Timestamp};
 
 use super::counter::Counter;
 
@@ -109,7 +110,12 @@ pub(crate) struct PolicyCounters {
     surfaces: [PerAnswer<Counter>; Surface::ALL.len()],
     degraded_allowed: Counter,
     degraded_denied: Counter,
+    /// When the next denial may be logged, in µs.
+    next_denial_line: AtomicU64,
 }
+
+/// The minimum time between two lines about denials of a policy.
+const DENIAL_INTERVAL: Micros = Micros::from_secs(10);
 
 impl PolicyCounters {
     fn new(policy: &str) -> Arc<Self> {
@@ -118,7 +124,20 @@ impl PolicyCounters {
             surfaces: Default::default(),
             degraded_allowed: Counter::default(),
             degraded_denied: Counter::default(),
+            next_denial_line: AtomicU64::default(),
         })
+    }
+
+    /// Whether a denial at this time may be logged. Nearly all denials cost one load.
+    #[inline]
+    pub(crate) fn may_log_denial(&self, now: Timestamp) -> bool {
+        let next = self.next_denial_line.load(Ordering::Relaxed);
+        if now.as_micros() < next {
+            return false;
+        }
+        let later = now.saturating_add(DENIAL_INTERVAL).as_micros();
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.next_denial_line.compare_exchange(next, later, success, failure).is_ok()
     }
 
     fn surface(&self, surface: Surface) -> &PerAnswer<Counter> {
