@@ -42,6 +42,7 @@ fn send_requests(daemon: &Daemon) {
 }
 
 /// A series with the samples of half an hour without an outage, and of half an hour with one.
+#[expect(clippy::float_arithmetic, reason = "the samples of Prometheus")]
 fn series(name: &str, [start, healthy, outage]: [f64; 3]) -> String {
     let labels = "job=\"tollgate\",instance=\"a\"";
     let series = match name.split_once('{') {
