@@ -9,9 +9,9 @@ use crate::program::{find_on_path, report_missing, workspace};
 pub enum ClientKind {
     /// <https://redis.io/docs/latest/develop/tools/cli/>
     RedisCli,
-    /// Python with redis-py, gRPC and Envoy's interface.
+    /// Python with redis-py, gRPC, Envoy's interface, Flask, FastAPI and Django.
     Python,
-    /// Node.js with two versions of ioredis, `ioredis5` and `ioredis6`.
+    /// Node.js with node-redis, Express and two versions of ioredis, `ioredis5` and `ioredis6`.
     Node,
 }
 
@@ -41,14 +41,14 @@ impl ClientKind {
             },
             Self::Python => Program {
                 name: "python3",
-                modules: &["target/tools/python/redis", "target/tools/python/grpc"],
+                modules: &["target/tools/python/redis", "target/tools/python/fastapi"],
                 module_path: Some(("PYTHONPATH", "target/tools/python")),
                 remedy: "cargo xtask test installs what it needs",
                 is_packaged: false,
             },
             Self::Node => Program {
                 name: "node",
-                modules: &["target/tools/node/node_modules/ioredis5"],
+                modules: &["target/tools/node/node_modules/express"],
                 module_path: Some(("NODE_PATH", "target/tools/node/node_modules")),
                 remedy: "cargo xtask test installs what it needs",
                 is_packaged: false,

@@ -72,4 +72,4 @@ pub use sentinel::Sentinel;
 pub use server::Server;
 pub use sweep::Sweep;
 pub use upstream::{Upstream, UpstreamRequest};
-pub use wait::wait_until;
+pub use wait::{until, wait_until};

@@ -19,7 +19,7 @@ pub async fn wait_until(effect: &str, mut condition: impl AsyncFnMut() -> bool) 
 }
 
 /// Polls until `poll` returns a value; `None` after about half a minute.
-pub(crate) fn until<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 0..POLLS {
         if let Some(value) = poll() {
             return Some(value);

@@ -26,6 +26,10 @@ const PYTHON: &[&str] = &[
     "grpcio-reflection==1.85.1",
     "protobuf==7.36.2",
     "xds-protos==1.85.0",
+    "Flask==3.1.3",
+    "fastapi==0.165.0",
+    "uvicorn==0.54.0",
+    "Django==5.2.19",
 ];
 
 /// Fails unless each package is installed in its version and this Python can load it; a compiled
@@ -38,6 +42,7 @@ for pin in sys.argv[1:]:
     assert version(name) == wanted, pin
 import redis, grpc, grpc_health.v1.health_pb2, grpc_reflection.v1alpha.reflection_pb2
 import envoy.service.ratelimit.v3.rls_pb2
+import flask, fastapi, uvicorn, django
 ";
 
 fn python(root: &Path) -> Result<()> {
@@ -50,12 +55,18 @@ fn python(root: &Path) -> Result<()> {
     pip_install(&folder, PYTHON)
 }
 
-/// Both major versions in use; they send different handshakes.
-const NODE: &[(&str, &str)] = &[("ioredis5", "5.11.1"), ("ioredis6", "6.0.0")];
+/// The folder, the package and its version. Both major versions of ioredis are in use; they send
+/// different handshakes.
+const NODE: &[(&str, &str, &str)] = &[
+    ("ioredis5", "ioredis", "5.11.1"),
+    ("ioredis6", "ioredis", "6.0.0"),
+    ("redis", "redis", "6.3.1"),
+    ("express", "express", "5.3.0"),
+];
 
 fn node(root: &Path) -> Result<()> {
     let folder = root.join("target/tools/node");
-    let is_installed = |(name, version): &(&str, &str)| {
+    let is_installed = |(name, _, version): &(&str, &str, &str)| {
         let package = folder.join("node_modules").join(name).join("package.json");
         std::fs::read_to_string(package)
             .is_ok_and(|text| text.contains(&format!("\"version\": \"{version}\"")))
@@ -67,6 +78,8 @@ fn node(root: &Path) -> Result<()> {
     let mut install = Command::new("npm");
     install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error", "--prefix"]);
     install.arg(&folder);
-    install.args(NODE.iter().map(|(name, version)| format!("{name}@npm:ioredis@{version}")));
+    install.args(
+        NODE.iter().map(|(name, package, version)| format!("{name}@npm:{package}@{version}")),
+    );
     process::run(install).context("cannot install the clients in JavaScript")
 }

@@ -83,6 +83,18 @@ pub(crate) fn read_repository(path: &str) -> String {
     std::fs::read_to_string(repository(path)).unwrap()
 }
 
+/// The text of the first code block of a page below a line that names this file or this text.
+#[track_caller]
+pub(crate) fn page_block(page: &str, name: &str) -> String {
+    let (_, below) = page.split_once(&format!("`{name}`")).unwrap_or_else(|| panic!("no {name}"));
+    let mut lines = below.lines().skip_while(|line| !line.trim_start().starts_with("```"));
+    let fence = lines.next().unwrap_or_else(|| panic!("no block below {name}"));
+    let indent = fence.len() - fence.trim_start().len();
+    let lines = lines.take_while(|line| line.trim() != "```");
+    let lines = lines.map(|line| line.get(indent..).unwrap_or_default());
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
 /// A running daemon, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {

@@ -15,6 +15,7 @@ mod keepalive;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod ratelimit;
+mod recipes;
 mod rejected;
 mod sample;
 mod setup;

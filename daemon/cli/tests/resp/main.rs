@@ -3,6 +3,10 @@
 //! Clients that are not installed are skipped with a message on standard error.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+mod applications;
+#[path = "../common/client.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod client;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
