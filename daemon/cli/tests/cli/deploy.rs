@@ -1,15 +1,16 @@
 //! The files in `deploy/` and `docs/operations.md` match the daemon.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_server::{Config, FAMILIES};
 use tollgate_testkit::Folder;
 
-use crate::process::{output, read_repository};
+use crate::process::{output, read_repository, repository, run};
 use crate::prometheus::promtool;
 
 /// The documents of a YAML file.
@@ -101,9 +102,6 @@ fn dashboard_is_valid_and_uses_the_selected_data_source() {
 fn manifests_are_consistent_and_their_configuration_is_valid() {
     let all = documents("deploy/kubernetes/tollgate.yaml");
     let of_kind = |kind: &str| all.iter().find(|document| document["kind"] == *kind).unwrap();
-    for document in &all {
-        assert!(document["apiVersion"].is_string() && document["metadata"]["name"] == "tollgate");
-    }
     let text = of_kind("ConfigMap")["data"]["tollgate.yaml"].as_str().unwrap();
     let config = Config::from_yaml(text).unwrap();
     assert_eq!(config.policies.iter().count(), 2);
@@ -118,10 +116,19 @@ fn manifests_are_consistent_and_their_configuration_is_valid() {
         assert_eq!(selected, labels);
     }
     let container = &pod["spec"]["containers"][0];
-    for port in of_kind("Service")["spec"]["ports"].as_array().unwrap() {
-        let mut ports = container["ports"].as_array().unwrap().iter();
-        let target = ports.find(|target| target["name"] == port["targetPort"]).unwrap();
-        assert_eq!(target["containerPort"], port["port"]);
+    for service in all.iter().filter(|document| document["kind"] == "Service") {
+        assert_eq!(&service["spec"]["selector"], labels);
+        for port in service["spec"]["ports"].as_array().unwrap() {
+            let mut ports = container["ports"].as_array().unwrap().iter();
+            let target = ports.find(|target| target["name"] == port["targetPort"]).unwrap();
+            assert_eq!(target["containerPort"], port["port"]);
+        }
+    }
+    let scaled = &of_kind("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]["name"];
+    assert_eq!(*scaled, of_kind("Deployment")["metadata"]["name"]);
+    let policy = of_kind("NetworkPolicy")["spec"]["ingress"].to_string();
+    for name in ["http", "grpc", "metrics"] {
+        assert!(policy.contains(&format!("\"port\":\"{name}\"")), "no ingress for {name}");
     }
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
         assert_eq!(container[probe]["httpGet"]["port"], "http", "{probe}");
@@ -134,10 +141,72 @@ fn manifests_are_consistent_and_their_configuration_is_valid() {
 }
 
 #[test]
+fn ratelimit_manifest_has_known_variables_and_valid_limits() {
+    let all = documents("deploy/kubernetes/ratelimit.yaml");
+    let of_kind = |kind: &str| all.iter().find(|document| document["kind"] == *kind).unwrap();
+    let pod = &of_kind("Deployment")["spec"]["template"];
+    let container = &pod["spec"]["containers"][0];
+    let (_, known, _) = run(["ratelimit", "--variables"]);
+    let mut value = BTreeMap::new();
+    for variable in container["env"].as_array().unwrap() {
+        let name = variable["name"].as_str().unwrap();
+        assert!(known.contains(name), "{name} is not in {known}");
+        value.insert(name, variable["value"].as_str().unwrap_or_default());
+    }
+    // RUNTIME_APPDIRECTORY is `config` by default.
+    let path = format!("{}/{}/config", value["RUNTIME_ROOT"], value["RUNTIME_SUBDIRECTORY"]);
+    assert_eq!(container["volumeMounts"][0]["mountPath"], *path);
+    for selected in [
+        &of_kind("Deployment")["spec"]["selector"]["matchLabels"],
+        &of_kind("Service")["spec"]["selector"],
+        &of_kind("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+    ] {
+        assert_eq!(*selected, pod["metadata"]["labels"]);
+    }
+    let folder = Folder::create();
+    folder.write("edge.yaml", of_kind("ConfigMap")["data"]["edge.yaml"].as_str().unwrap());
+    let config = folder.write("tollgate.yaml", "envoy: { config: edge.yaml }\n");
+    let (code, _, error) = run(["config", "check", config.to_str().unwrap()]);
+    assert_eq!((code, &*error), (0, ""));
+}
+
+#[test]
+fn manifests_have_the_fields_of_the_kubernetes_api() {
+    let folder = repository("daemon/cli/tests/cli/manifests");
+    let in_folder = |arguments: &[&str]| {
+        let mut command = Command::new("go");
+        command.args(arguments).current_dir(&folder).env("GOFLAGS", "-buildvcs=false");
+        command.stdin(Stdio::null()).output()
+    };
+    let is_installed = in_folder(&["version"]).is_ok_and(|output| output.status.success());
+    if !(is_installed && in_folder(&["mod", "download"]).unwrap().status.success()) {
+        return eprintln!(
+            "SKIPPED: manifests: Go is not installed, or its modules are unreachable"
+        );
+    }
+    let decode = |file: &Path| {
+        let output = in_folder(&["run", ".", file.to_str().unwrap()]).unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.success(), text)
+    };
+    for name in ["tollgate", "ratelimit"] {
+        let file = format!("deploy/kubernetes/{name}.yaml");
+        let (is_valid, output) = decode(&repository(&file));
+        assert!(is_valid, "{file}: {output}");
+        assert_eq!(output.lines().count(), documents(&file).len(), "{output}");
+    }
+    let text = read_repository("deploy/kubernetes/tollgate.yaml");
+    let other = Folder::create();
+    let wrong = other.write("wrong.yaml", text.replace("minReplicas", "minReplica"));
+    let (is_valid, output) = decode(&wrong);
+    assert!(!is_valid && output.contains("unknown field \"spec.minReplica\""), "{output}");
+}
+
+#[test]
 fn images_have_a_version() {
     let mut count = 0;
-    let kubernetes = read_repository("deploy/kubernetes/tollgate.yaml");
-    let documents = [read_repository("deploy/Dockerfile"), kubernetes];
+    let documents = ["Dockerfile", "kubernetes/tollgate.yaml", "kubernetes/ratelimit.yaml"]
+        .map(|file| read_repository(&format!("deploy/{file}")));
     for line in documents.iter().flat_map(|text| text.lines()) {
         let line = line.trim();
         let Some(image) = line.strip_prefix("FROM ").or_else(|| line.strip_prefix("image: "))
@@ -152,7 +221,7 @@ fn images_have_a_version() {
         assert!(!matches!(tag, "" | "latest") && has_version, "{image}: add a version as its tag");
         count += 1;
     }
-    assert_eq!(count, 4, "images in deploy/");
+    assert_eq!(count, 5, "images in deploy/");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod metrics;
 mod operate;
 mod operation;
 mod outage;
+mod pages;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::basic::installation;
 use crate::client;
 use crate::installation::{get, send};
-use crate::process::output;
+use crate::process::{output, read_repository};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn debug_port_shows_limits_and_statistics() {
@@ -33,7 +33,13 @@ async fn debug_port_shows_limits_and_statistics() {
     assert_eq!(get(debug, "/debug/pprof/profile").0, 404);
     assert_eq!(get(debug, "/nothing").0, 404);
     assert_eq!(send(debug, "POST /rlconfig", "").0, 405);
-    assert!(ratelimit.debug("/metrics").contains("\ntollgate_build_info{"));
+    let metrics = ratelimit.debug("/metrics");
+    assert!(metrics.contains("\ntollgate_build_info{"));
+    let page = read_repository("docs/ratelimit.md");
+    for line in metrics.lines().filter_map(|line| line.strip_prefix("# HELP ratelimit_")) {
+        let name = format!("`ratelimit_{}`", line.split(' ').next().unwrap());
+        assert!(page.contains(&name), "docs/ratelimit.md lacks {name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

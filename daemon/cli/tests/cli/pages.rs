@@ -1,0 +1,91 @@
+//! The pages in `docs/`: examples run, links resolve, and the index links every page.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::process::{Daemon, output, page_block, read_repository, repository};
+
+/// Whether a value has these fields; a list has these items.
+fn contains(value: &Value, part: &Value) -> bool {
+    match (value, part) {
+        (Value::Object(value), Value::Object(part)) => part
+            .iter()
+            .all(|(name, part)| value.get(name).is_some_and(|value| contains(value, part))),
+        (Value::Array(value), Value::Array(part)) => {
+            value.len() == part.len()
+                && value.iter().zip(part).all(|(value, part)| contains(value, part))
+        }
+        _ => value == part,
+    }
+}
+
+#[test]
+fn http_examples_have_the_shown_responses() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED: curl is not installed");
+    }
+    let page = read_repository("docs/http-api.md");
+    let (_, examples) = page.split_once("### Examples\n").unwrap();
+    let (examples, _) = examples.split_once("\n## ").unwrap();
+    let config = page_block(&format!("`config`{examples}"), "config");
+    let daemon = Daemon::with_config(&config, |command| command);
+    let mut operations = BTreeSet::new();
+    for example in examples.split("```sh\n").skip(1) {
+        let (line, rest) = example.split_once("\n```").unwrap();
+        let expected: Value =
+            serde_json::from_str(&page_block(&format!("`json`{rest}"), "json")).unwrap();
+        let (code, response, error) = output(
+            Command::new("sh").args(["-c", &line.replace("127.0.0.1:8080", daemon.address())]),
+            b"",
+        );
+        assert_eq!((code, &*error), (0, ""), "{line}");
+        let response: Value = serde_json::from_str(&response).unwrap();
+        assert!(contains(&response, &expected), "{line}\nreturned {response}");
+        let (_, path) = line.split_once("/v1/").unwrap();
+        operations.insert(path.split(' ').next().unwrap().to_owned());
+    }
+    let api: Value = serde_json::from_str(&read_repository("docs/openapi.json")).unwrap();
+    for path in api["paths"].as_object().unwrap().keys() {
+        let Some(name) = path.strip_prefix("/v1/").filter(|name| !name.contains('/')) else {
+            continue;
+        };
+        assert!(operations.contains(name), "docs/http-api.md has no example of {name}");
+    }
+}
+
+/// The Markdown files in a folder and its folders.
+fn markdown(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
+    files.chain(folders.iter().flat_map(|folder| markdown(folder))).collect()
+}
+
+/// The files that the relative links of a page name.
+fn links(page: &Path) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.map(|target| target.split('#').next().unwrap());
+    let files = files.filter(|file| !file.is_empty() && !file.contains("://"));
+    files.map(|file| page.parent().unwrap().join(file)).collect()
+}
+
+#[test]
+fn links_resolve_and_the_index_names_every_page() {
+    let docs = repository("docs");
+    let index: BTreeSet<_> =
+        links(&docs.join("README.md")).iter().map(|path| path.canonicalize().unwrap()).collect();
+    let pages = markdown(&docs);
+    for page in pages.iter().chain([&repository("README.md")]) {
+        for link in links(page) {
+            assert!(link.exists(), "{}: {} does not exist", page.display(), link.display());
+        }
+    }
+    for page in pages.iter().filter(|page| !page.ends_with("docs/README.md")) {
+        let page = page.canonicalize().unwrap();
+        assert!(index.contains(&page), "docs/README.md does not link {}", page.display());
+    }
+}
