@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use tollgate_testkit::{ClientKind, Reply, Server};
 
 use crate::process::{Daemon, output, page_block, read_repository, repository};
 
@@ -53,6 +54,37 @@ fn http_examples_have_the_shown_responses() {
             continue;
         };
         assert!(operations.contains(name), "docs/http-api.md has no example of {name}");
+    }
+}
+
+#[test]
+fn uninstall_deletes_the_keys_of_the_namespace_and_no_others() {
+    if ClientKind::RedisCli.command().is_none() {
+        return;
+    }
+    let server = Server::start();
+    let others = ["other", "tollgate2:a:user", "a tollgate:b"];
+    // Clients choose the last part of a name.
+    let own = [
+        "tollgate:a:user",
+        "tollgate:a:user other",
+        "tollgate:a:\"",
+        "tollgate:{tollgate.3}:a:x\ny",
+    ];
+    for name in others.iter().chain(&own) {
+        assert_eq!(server.command(&["SET", name, "v"]), Reply::ok());
+    }
+    let page = read_repository("docs/upgrade.md");
+    let (_, uninstall) = page.split_once("## Uninstall").unwrap();
+    let script = page_block(uninstall, "tollgate");
+    let script = script.replace("redis-cli", &format!("redis-cli -p {}", server.port()));
+    let (code, _, error) = output(Command::new("sh").args(["-c", &script]), b"");
+    assert_eq!((code, &*error), (0, ""));
+    for name in own {
+        assert_eq!(server.command(&["EXISTS", name]), Reply::Integer(0), "{name}");
+    }
+    for name in others {
+        assert_eq!(server.command(&["EXISTS", name]), Reply::Integer(1), "{name}");
     }
 }
 
