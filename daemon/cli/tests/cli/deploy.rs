@@ -160,6 +160,7 @@ fn ratelimit_manifest_has_known_variables_and_valid_limits() {
         &of_kind("Deployment")["spec"]["selector"]["matchLabels"],
         &of_kind("Service")["spec"]["selector"],
         &of_kind("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        &of_kind("NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
     ] {
         assert_eq!(*selected, pod["metadata"]["labels"]);
     }
