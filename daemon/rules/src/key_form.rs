@@ -198,8 +198,15 @@ impl Matcher<'_> {
 
     /// Whether `key` is a value of the source, followed by the other pieces.
     fn fits_value(self, source: &Source, rest: &[Piece], key: &[u8], is_prefix: bool) -> bool {
-        if is_prefix && self.unescape(key).is_some_and(|x| source.can_be(&x, None)) {
-            return true;
+        if is_prefix {
+            // The prefix may end within the three bytes of an escape.
+            let last = key.len().saturating_sub(2);
+            let escape = key.iter().skip(last).position(|x| *x == b'%' && !self.escaped.is_empty());
+            let (whole, _) = key.split_at(escape.map_or(key.len(), |at| last + at));
+            let value = self.unescape(whole);
+            if value.is_some_and(|value| value.is_empty() || source.can_be(&value, None)) {
+                return true;
+            }
         }
         // A value ends at the first byte that is escaped in values: it is part of a boundary.
         let is_boundary = |byte: &u8| *byte != b'%' && self.escaped.contains(byte);
