@@ -70,7 +70,7 @@ fn an_outage_causes_its_alerts_and_no_others() {
     let domain = server.folder().join("shop.yaml");
     std::fs::write(&domain, DOMAIN).unwrap();
     let yaml = format!(
-        "store: {{ url: \"{}\", deadline: 1s }}\nenvoy: {{ config: \"{}\" }}\n\
+        "store: {{ url: \"{}\", deadline: 5s }}\nenvoy: {{ config: \"{}\" }}\n\
          policies:\n  open: {{ limits: [1000/d], on_store_error: allow }}\n  \
          closed: {{ limits: [1000/d] }}\n",
         server.url(),

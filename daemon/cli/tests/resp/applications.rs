@@ -67,11 +67,14 @@ fn check(kind: ClientKind, files: &[&str], arguments: &[&str]) {
     let config = page_block(&page, "tollgate.yaml").replace("5/min log", "5/h log");
     let mut daemon = Daemon::with_listener("--resp", &[("tollgate.yaml", &config)]);
     let application = Application::start(command, files, arguments, &daemon);
+    // Until it has a connection to the daemon, it fails open.
+    let limited =
+        || Some(application.get("/other")).filter(|(_, remaining, _)| remaining.is_some());
+    assert_eq!(until(limited), Some((200, Some(99), false)));
     for remaining in (0..5).rev() {
         assert_eq!(application.get("/login"), (200, Some(remaining), false));
     }
     assert_eq!(application.get("/login"), (429, Some(0), true));
-    assert_eq!(application.get("/other"), (200, Some(99), false));
     daemon.kill();
     assert_eq!(application.get("/login"), (503, None, false), "fail closed");
     assert_eq!(application.get("/other"), (200, None, false), "fail open");
