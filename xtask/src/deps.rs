@@ -14,7 +14,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::clients::clients;
-pub(crate) use self::peers::{install_peers, note_missing_peers};
+pub(crate) use self::peers::{PEERS, note_missing_peers};
 pub(crate) use self::skipped::Skipped;
 use crate::process;
 

@@ -12,18 +12,34 @@ use crate::process;
 /// Where Debian's package `libtomcat10-embed-java` puts Tomcat.
 const TOMCAT: &str = "/usr/share/java/tomcat10-embed-core.jar";
 
-/// Installs the peers. Those that cannot be installed are noted as skipped.
-pub(crate) fn install_peers(root: &Path, skipped: &mut Skipped) {
-    skipped.note("the tests of Traefik", compile_traefik(root));
-    let tomcat = programs(&["java"]).and_then(|()| debian(TOMCAT, "libtomcat10-embed-java"));
-    skipped.note("the comparison of paths with Tomcat", tomcat);
+/// A program, and the tests that need it.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    /// The arguments that select its tests.
+    pub(crate) tests: &'static str,
+    pub(crate) install: fn(root: &Path) -> Result<()>,
+}
+
+pub(crate) const PEERS: [Peer; 2] = [
+    Peer {
+        name: "Traefik",
+        tests: "--test gateways --test servers traefik",
+        install: compile_traefik,
+    },
+    Peer { name: "Tomcat", tests: "--test servers tomcat", install: install_tomcat },
+];
+
+fn install_tomcat(_: &Path) -> Result<()> {
+    programs(&["java"])?;
+    debian(TOMCAT, "libtomcat10-embed-java")
 }
 
 /// Notes the peers that are not installed.
 pub(crate) fn note_missing_peers(root: &Path, skipped: &mut Skipped) {
     let remedy = "is not installed; cargo xtask test --peers installs it";
     let traefik = named_or("TRAEFIK", || {
-        let found = on_path("traefik") || traefik_folder(root).join("traefik").is_file();
+        let found = on_path("traefik") || has_traefik(&traefik_folder(root));
         found.then_some(()).with_context(|| format!("Traefik {remedy}"))
     });
     skipped.note("the tests of Traefik", traefik);
@@ -34,6 +50,15 @@ pub(crate) fn note_missing_peers(root: &Path, skipped: &mut Skipped) {
 
 fn traefik_folder(root: &Path) -> PathBuf {
     root.join("target/tools/traefik")
+}
+
+/// The file with the version that was compiled.
+const VERSION_FILE: &str = "version";
+
+/// Whether the tested version is compiled.
+fn has_traefik(folder: &Path) -> bool {
+    let version = fs::read_to_string(folder.join(VERSION_FILE));
+    version.is_ok_and(|version| version == TRAEFIK_VERSION) && folder.join("traefik").is_file()
 }
 
 const TRAEFIK: &str = "github.com/traefik/traefik/v3/cmd/traefik";
@@ -47,7 +72,7 @@ const HTTP_AUTH: &str = "github.com/abbot/go-http-auth@v0.4.1-0.20220112235402-e
 fn compile_traefik(root: &Path) -> Result<()> {
     named_or("TRAEFIK", || {
         let folder = traefik_folder(root);
-        if on_path("traefik") || folder.join("traefik").is_file() {
+        if on_path("traefik") || has_traefik(&folder) {
             return Ok(());
         }
         programs(&["go"])?;
@@ -58,7 +83,8 @@ fn compile_traefik(root: &Path) -> Result<()> {
         copy_http_auth(root, &folder.join("go-http-auth"))?;
         fs::copy(source.join("stale.go"), folder.join("go-http-auth/stale.go"))?;
         process::run(go(&folder, &["get", &format!("{TRAEFIK}@{TRAEFIK_VERSION}")]))?;
-        process::run(go(&folder, &["build", "-o", "traefik", TRAEFIK]))
+        process::run(go(&folder, &["build", "-o", "traefik", TRAEFIK]))?;
+        Ok(fs::write(folder.join(VERSION_FILE), TRAEFIK_VERSION)?)
     })
 }
 
