@@ -210,8 +210,8 @@ async fn a_user_needs_the_documented_permissions_and_no_others() {
     let first = store.clone();
     let executed = tokio::spawn(async move { execute_everything(&first).await }).await;
     assert!(executed.is_ok(), "{:#?}", server.command(&["ACL", "LOG", "1"]));
-    // Warnings, databases, clusters and sentinels need these.
-    let needed_elsewhere = ["+info", "+cluster|slots", "+select", "+asking"];
+    // Warnings, probes, databases, clusters and sentinels need these.
+    let needed_elsewhere = ["+info", "+ping", "+cluster|slots", "+select", "+asking"];
     let commands: Vec<&str> = rules.split(' ').filter(|part| part.starts_with('+')).collect();
     for command in commands.iter().filter(|command| !needed_elsewhere.contains(command)) {
         let without = command.replace('+', "-");
