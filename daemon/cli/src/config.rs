@@ -88,6 +88,8 @@ struct Named {
 
 /// A valid configuration, with what is doubtful in it.
 struct Checked {
+    /// Whether it is a file or a directory of envoyproxy/ratelimit.
+    has_domains: bool,
     config: Configuration,
     warnings: Vec<ConfigError>,
 }
@@ -95,7 +97,8 @@ struct Checked {
 /// Reads a file or a directory of envoyproxy/ratelimit, or a configuration with the files that it
 /// names.
 fn read(file: &Path) -> Result<Checked, ConfigErrors> {
-    let loaded = if has_domains(file) {
+    let has_domains = has_domains(file);
+    let loaded = if has_domains {
         let layers = Layers::new().flag("FILE", "envoy.config", &file.display().to_string());
         // The user knows no field; the message names the file and the line.
         layers.partial().map_err(|errors| {
@@ -109,7 +112,7 @@ fn read(file: &Path) -> Result<Checked, ConfigErrors> {
     let mut warnings = loaded.warnings();
     let named = domain_file_warnings(&loaded.config.envoy.config);
     warnings.extend(named.into_iter().map(ConfigError::new));
-    Ok(Checked { warnings, config: loaded.config })
+    Ok(Checked { has_domains, warnings, config: loaded.config })
 }
 
 /// Checks each file or directory, without environment variables and flags.
@@ -130,7 +133,7 @@ fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
 
 fn print_result(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<()> {
     match read {
-        Ok(Checked { config, warnings }) => {
+        Ok(Checked { has_domains, config, warnings }) => {
             for warning in warnings {
                 output::print_error(&format!("warning: {warning}\n"));
             }
@@ -138,7 +141,7 @@ fn print_result(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<()>
             let rules = counted(config.rules.rules.len(), "rule", "rules");
             let domains = counted(config.domains.domains().count(), "domain", "domains");
             let limits = counted(config.domains.rule_count(), "limit", "limits");
-            let counts = match (has_domains(file), config.domains.is_empty()) {
+            let counts = match (has_domains, config.domains.is_empty()) {
                 (true, _) => format!("{domains}, {limits}"),
                 (false, true) => format!("{policies}, {rules}"),
                 (false, false) => format!("{policies}, {rules}, {domains}, {limits}"),
@@ -159,8 +162,9 @@ fn object(file: &Path, read: &Result<Checked, ConfigErrors>) -> Result<String> {
     let checked = read.as_ref().ok();
     let errors = read.as_ref().err().into_iter().flat_map(ConfigErrors::iter);
     let warnings = checked.into_iter().flat_map(|checked| &checked.warnings);
-    let domains = checked.map(|checked| &checked.config.domains);
-    let domains = domains.filter(|domains| has_domains(file) || !domains.is_empty());
+    let domains = checked
+        .filter(|checked| checked.has_domains || !checked.config.domains.is_empty())
+        .map(|checked| &checked.config.domains);
     let verdict = Verdict {
         file: &name,
         ok: read.is_ok(),

@@ -176,10 +176,10 @@ impl Domains {
     /// The rules of a domain: the composite keys that lead to each, joined by `.`, in the order of
     /// the files.
     pub fn rules<'a>(&'a self, domain: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-        let nodes = self.domain(domain).map_or(&[][..], |domain| &domain.nodes);
-        let name_len = self.domain(domain).map_or(0, |domain| domain.name.len() + 1);
-        let rules = nodes.iter().filter(|node| node.rule.is_some());
-        rules.filter_map(move |node| node.path.get(name_len..))
+        self.domain(domain).into_iter().flat_map(|domain| {
+            let rules = domain.nodes.iter().filter(|node| node.rule.is_some());
+            rules.filter_map(|node| node.path.get(domain.name.len() + 1..))
+        })
     }
 
     /// The name of each domain, in the order of the files, with the number of its rules.
