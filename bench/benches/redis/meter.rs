@@ -19,7 +19,7 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     decisions: u64,
-    /// Calls of `EVALSHA`.
+    /// Calls of `FCALL` and `EVALSHA`.
     calls: u64,
     script_us: u64,
     /// Everything on the server's main thread, including reads and writes of sockets.
@@ -82,19 +82,22 @@ impl Meter {
         let mut spent = Spent { decisions, main_thread_us, elapsed_us, ..Spent::default() };
         for connection in &mut self.connections {
             let info = connection.command(&["INFO", "commandstats"])?.text();
-            // A node of a cluster may have received no call.
-            let Some(line) = info.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"))
-            else {
-                continue;
-            };
-            let mut fields = line.split(',').filter_map(|part| part.split_once('='));
-            let mut field = |name| {
-                let value = fields.find(|field| field.0 == name).map(|field| field.1);
-                let value = value.and_then(|value| value.parse::<u64>().ok());
-                value.with_context(|| format!("{name} in {line}"))
-            };
-            spent.calls += field("calls")?;
-            spent.script_us += field("usec")?;
+            // The usual scripts are called with EVALSHA, the store's with FCALL. A node of a cluster may have
+            // received no call.
+            let commands = ["cmdstat_fcall:", "cmdstat_evalsha:"];
+            let lines = info
+                .lines()
+                .filter_map(|line| commands.iter().find_map(|command| line.strip_prefix(command)));
+            for line in lines {
+                let mut fields = line.split(',').filter_map(|part| part.split_once('='));
+                let mut field = |name| {
+                    let value = fields.find(|field| field.0 == name).map(|field| field.1);
+                    let value = value.and_then(|value| value.parse::<u64>().ok());
+                    value.with_context(|| format!("{name} in {line}"))
+                };
+                spent.calls += field("calls")?;
+                spent.script_us += field("usec")?;
+            }
             let slow_calls = connection.command(&["SLOWLOG", "LEN"])?.integer();
             spent.slow_calls += u64::try_from(slow_calls)?;
         }

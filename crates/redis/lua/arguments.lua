@@ -1,4 +1,7 @@
--- The arguments of the call: the time, the requests, the policies, and the bytes of the keys.
+-- The arguments of a call: the time, the requests, the policies, and the bytes of the keys.
+--
+-- A function keeps what is created here until the server forgets the library; only the variables of a
+-- call begin anew with each.
 --
 -- KEYS: the keys of the checks, then the records of request ids.
 -- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
@@ -7,7 +10,7 @@
 
 local read, write = struct.unpack, struct.pack
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local call = redis.call
+local format_text, call = string.format, redis.call
 
 -- A state is ignored if it is ahead of now by more than its time to recover plus 10 s.
 local TRUST_AHEAD = 10000000
@@ -17,23 +20,28 @@ local LAST_TIME = 8500000000000000
 local LONG = 2147483648
 -- Integers below 2^53 are exact in a double.
 local EXACT = 9007199254740992
+-- The number of policies that are kept parsed for later calls.
+local MAX_PARSED = 1000
 
--- A test that passes the time may append the maximum number of log entries in the bytes of a key.
-local now, injected, short_log = nil, ARGV[1] ~= '', 256
-if injected then
-  local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
-  now, short_log = tonumber(time), tonumber(short) or short_log
-else
-  local time = call('TIME')
-  now = time[1] * 1000000 + time[2]
-end
+-- The variables of a call. The time; whether a test passes it; the maximum number of log entries in the
+-- bytes of a key, which a test that passes the time may append.
+local KEYS, ARGV, now, injected, short_log
+-- The number of keys of checks. The current bytes of each; false if it does not exist or has another type.
+local checked, bytes
+-- By key: whether it is a hash or a sorted set of ours; whether it has another type. If this call writes
+-- it as a hash or as a sorted set: its long logs, or its many leases.
+local hashes, sorted_sets, foreign, hashed_logs, many_leases
+-- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of
+-- each key; then additional data of requests.
+local reply, verdicts, request_index, corrupt
+-- When the state of each changed key recovers, in µs.
+local recoveries
+-- The option of SET for an expiry, and its limits.
+local expires, origin, earliest, latest
+-- By argument: the policies of this call; all that are known, and their number.
+local policies, parsed, parsed_count = nil, {}, 0
 
-local policies = {}
-
--- The policy at an index: its limits, and the head, which is the prefix of the bytes of every key
--- that has state of these limits only.
-local function policy_at(place)
-  local arg = ARGV[place + 3]
+local function parse_policy(arg)
   local fast_path, shadow, count, log_entries, head_length, at = read('<BBBI7H', arg)
   local policy = {fast_path = fast_path, shadow = shadow == 1, count = count}
   policy.log_entries = log_entries
@@ -52,6 +60,18 @@ local function policy_at(place)
     end
   end
   policy.format, policy.fields = format, fields
+  return policy
+end
+
+-- The policy at an index: its limits, and the head, which is the prefix of the bytes of every key
+-- that has state of these limits only.
+local function policy_at(place)
+  local arg = ARGV[place + 3]
+  local policy = parsed[arg]
+  if not policy then
+    policy = parse_policy(arg)
+    parsed[arg], parsed_count = policy, parsed_count + 1
+  end
   policies[place] = policy
   return policy
 end
@@ -69,58 +89,66 @@ local function read_command(...)
   return nil
 end
 
--- The current bytes of each key of a check; false if it does not exist or has another type. MGET returns
--- nothing for a hash or a sorted set. A key with reservations or a long log is a hash: the field '' has
--- its bytes. A key with many leases is a sorted set: the first member has its bytes.
-local checked = tonumber(ARGV[3])
-local bytes = {}
--- By key: whether it is a hash or a sorted set of ours; whether it has another type. If this call writes
--- it as a hash or as a sorted set: its long logs, or its many leases.
-local hashes, sorted_sets, foreign, hashed_logs, many_leases
-for first = 1, checked, 1000 do
-  local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
-  local missing
-  for place = 1, #got do
-    bytes[first + place - 1] = got[place]
-    if not got[place] then
-      missing = missing or {}
-      missing[#missing + 1] = KEYS[first + place - 1]
-    end
-  end
-  if missing and call('EXISTS', unpack(missing)) > 0 then
-    hashes, sorted_sets, foreign = hashes or {}, sorted_sets or {}, foreign or {}
-    for place = first, first + #got - 1 do
-      if not bytes[place] then
-        local found = read_command('HGET', KEYS[place], '')
-        if found then hashes[place] = true end
-        if found == nil then
-          local members = read_command('ZRANGE', KEYS[place], 0, 0)
-          found = members and members[1]:sub(2)
-          if found then sorted_sets[place] = true end
-        end
-        foreign[place], bytes[place] = found == nil, found or false
+-- Reads the bytes of keys that MGET does not return. A key with reservations or a long log is a hash: the
+-- field '' has its bytes. A key with many leases is a sorted set: the first member has its bytes.
+local function read_other_types(first, last)
+  hashes, sorted_sets, foreign = hashes or {}, sorted_sets or {}, foreign or {}
+  for place = first, last do
+    if not bytes[place] then
+      local found = read_command('HGET', KEYS[place], '')
+      if found then hashes[place] = true end
+      if found == nil then
+        local members = read_command('ZRANGE', KEYS[place], 0, 0)
+        found = members and members[1]:sub(2)
+        if found then sorted_sets[place] = true end
       end
+      foreign[place], bytes[place] = found == nil, found or false
     end
   end
 end
 
--- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of
--- each key; then additional data of requests.
-local verdicts, request_index, corrupt = {}, 0, 0
-local reply = {string.format('%d', now), '', '0'}
-for place = 1, checked do reply[place + 3] = bytes[place] or '' end
+local function begin(keys, arguments)
+  KEYS, ARGV, command_error = keys, arguments, nil
+  injected, short_log = ARGV[1] ~= '', 256
+  if injected then
+    local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
+    now, short_log = tonumber(time), tonumber(short) or short_log
+  else
+    local time = call('TIME')
+    now = time[1] * 1000000 + time[2]
+  end
+  policies = {}
+  if parsed_count > MAX_PARSED then parsed, parsed_count = {}, 0 end
 
--- When the state of each changed key recovers, in µs.
-local recoveries = {}
+  checked, bytes = tonumber(ARGV[3]), {}
+  hashes, sorted_sets, foreign, hashed_logs, many_leases = nil, nil, nil, nil, nil
+  for first = 1, checked, 1000 do
+    local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
+    local missing
+    for place = 1, #got do
+      bytes[first + place - 1] = got[place]
+      if not got[place] then
+        missing = missing or {}
+        missing[#missing + 1] = KEYS[first + place - 1]
+      end
+    end
+    if missing and call('EXISTS', unpack(missing)) > 0 then read_other_types(first, first + #got - 1) end
+  end
+
+  verdicts, request_index, corrupt, recoveries = {}, 0, 0, {}
+  reply = {format_text('%d', now), '', '0'}
+  for place = 1, checked do reply[place + 3] = bytes[place] or '' end
+
+  expires = injected and 'PX' or 'PXAT'
+  origin = injected and now / 1000 or 0
+  earliest = now / 1000 - origin + (injected and 3600000 or 1000)
+  latest = now / 1000 - origin + 315360000000
+end
 
 -- The expiry of a key whose state recovers at this time, as an argument of SET: 1 s later, at most ten
 -- years from now. If a test passes the time: an hour or more by the server's clock.
-local expires = injected and 'PX' or 'PXAT'
-local origin = injected and now / 1000 or 0
-local earliest = now / 1000 - origin + (injected and 3600000 or 1000)
-local latest = now / 1000 - origin + 315360000000
 local function expiry(recovers_at)
   local at = recovers_at / 1000 - origin + 1001
   if at < earliest then at = earliest elseif at > latest then at = latest end
-  return string.format('%d', at)
+  return format_text('%d', at)
 end

@@ -101,7 +101,7 @@ local function decide(index, at)
   local reservation
   local function add(kind, data)
     if kind == 'r' then reservation = data end
-    reply[#reply + 1] = string.format('%d', index)
+    reply[#reply + 1] = format_text('%d', index)
     reply[#reply + 1] = kind .. data
   end
   if name then
@@ -139,8 +139,15 @@ local function decide(index, at)
   return verdict, at
 end
 
+-- Begins a call.
+local function begin_general()
+  hashes, sorted_sets, hashed_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
+  rows, reserved, changeable, lease_sets, remembered = {}, {}, {}, {}, {}
+  if form_count > MAX_PARSED then numbers, known, form_count = {}, {}, 0 end
+end
+
 local function write_records()
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
-return decide, write_records, write_hash, write_sorted_set
+return decide, begin_general, write_records, write_hash, write_sorted_set

@@ -2,8 +2,6 @@
 -- of other forms, the block, and the index of reservations. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
-hashes, sorted_sets, hashed_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
-
 local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
 local BLOCKED, DETACHED, RESERVED = 1, 2, 4
 
@@ -90,8 +88,8 @@ local function form_of(policy)
   return policy.form
 end
 
--- The limits of a form, each with its rank among the limits of the same identity.
-local known = {}
+-- The limits of a form, each with its rank among the limits of the same identity; the number of known forms.
+local known, form_count = {}, 0
 local function limits_of(form)
   local limits = known[form]
   if limits then return limits end
@@ -105,7 +103,7 @@ local function limits_of(form)
     limits[#limits + 1] = limit
     at = at + 1 + length
   end
-  known[form] = limits
+  known[form], form_count = limits, form_count + 1
   return limits
 end
 
@@ -114,8 +112,9 @@ local function numbers_of_form(form)
   return numbers[form] or limits_of(form)
 end
 
--- By key: its long rows, and the changes of this call to the fields of its reservations.
-local rows, reserved = {}, {}
+-- Variables of a call, by key: its long rows, the changes to the fields of its reservations, and whether it
+-- can get another type.
+local rows, reserved, changeable
 
 -- Returns the long row of a limit of a key.
 local function row_at(place, limit)
@@ -230,7 +229,6 @@ end
 
 -- Returns whether a key can get another type, which takes two commands: after the first one, a node of a
 -- cluster that migrates the slot has no such key, and redirects the second.
-local changeable = {}
 local function can_change_type(place)
   if changeable[place] == nil then
     local is_stored = reply[place + 3] ~= '' or (foreign and foreign[place])

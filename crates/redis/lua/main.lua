@@ -1,45 +1,59 @@
 -- Decides the requests in order, then writes everything: an error before that changes nothing.
 -- Rows: together/checks.rows
 
-local requests, at, finish = ARGV[2], 1, #ARGV[2]
-local decide, write_records, write_hash, write_sorted_set
-while at <= finish do
-  request_index = request_index + 1
-  local operation, checks, place, key, cost, next_at = read('<BBHHI7', requests, at)
-  local verdict
-  if operation == 0 and checks > 1 then
-    verdict, next_at = check_multiple(requests, at + 2, checks)
-  elseif operation == 0 and cost > 0 then
-    local policy = policies[place] or policy_at(place)
-    if policy.fast_path > 0 then verdict = check_fast_path(policy, key, cost) end
-  end
-  if verdict then
-    at = next_at
-  else
-    if not decide then decide, write_records, write_hash, write_sorted_set = general() end
-    verdict, at = decide(request_index, at)
-  end
-  verdicts[request_index] = verdict
-end
+local decide, begin_general, write_records, write_hash, write_sorted_set
 
-for key = 1, checked do
-  local recovers_at = recoveries[key]
-  if recovers_at then
-    local name, to = KEYS[key], bytes[key]
-    if foreign and foreign[key] then corrupt = corrupt + 1 end
-    if not to then
-      call('DEL', name)
-    elseif hashed_logs and hashed_logs[key] then
-      write_hash(key, to, expiry(recovers_at))
-    elseif many_leases and many_leases[key] then
-      write_sorted_set(key, to, expiry(recovers_at))
-    else
-      call('SET', name, to, expires, expiry(recovers_at))
+local function write_keys(is_general)
+  for key = 1, checked do
+    local recovers_at = recoveries[key]
+    if recovers_at then
+      local name, to = KEYS[key], bytes[key]
+      if foreign and foreign[key] then corrupt = corrupt + 1 end
+      if not to then
+        call('DEL', name)
+      elseif is_general and hashed_logs[key] then
+        write_hash(key, to, expiry(recovers_at))
+      elseif is_general and many_leases[key] then
+        write_sorted_set(key, to, expiry(recovers_at))
+      else
+        call('SET', name, to, expires, expiry(recovers_at))
+      end
     end
   end
+  if is_general then write_records() end
 end
-if write_records then write_records() end
 
-reply[2] = table.concat(verdicts)
-reply[3] = string.format('%d', corrupt)
-return reply
+local function run(keys, arguments)
+  begin(keys, arguments)
+  local requests, at, is_general = ARGV[2], 1, false
+  while at <= #requests do
+    request_index = request_index + 1
+    local operation, checks, place, key, cost, next_at = read('<BBHHI7', requests, at)
+    local verdict
+    if operation == 0 and checks > 1 then
+      verdict, next_at = check_multiple(requests, at + 2, checks)
+    elseif operation == 0 and cost > 0 then
+      local policy = policies[place] or policy_at(place)
+      if policy.fast_path > 0 then verdict = check_fast_path(policy, key, cost) end
+    end
+    if verdict then
+      at = next_at
+    else
+      if not is_general then
+        if not decide then
+          decide, begin_general, write_records, write_hash, write_sorted_set = general()
+        end
+        begin_general()
+        is_general = true
+      end
+      verdict, at = decide(request_index, at)
+    end
+    verdicts[request_index] = verdict
+  end
+  write_keys(is_general)
+  reply[2] = table.concat(verdicts)
+  reply[3] = format_text('%d', corrupt)
+  return reply
+end
+
+return run

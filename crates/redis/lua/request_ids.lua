@@ -8,7 +8,8 @@
 -- took over.
 -- Rows: together/request-ids.rows
 
-local remembered = {}
+-- The records that this call writes; false for one that it deletes.
+local remembered
 -- The roles of a named request.
 local WHOLE, CLAIM, PART, COMMIT, UNDO, RECALL, LOOK_UP = 0, 1, 2, 3, 4, 5, 6
 local HEADER = '<I7c16I7B'

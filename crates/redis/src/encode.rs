@@ -25,6 +25,16 @@ pub(crate) struct Call {
     pub(crate) encodings: Vec<Arc<PolicyEncoding>>,
 }
 
+/// The arguments of a call without requests.
+pub(crate) const NO_REQUESTS: [&str; 3] = ["", "", "0"];
+
+impl Call {
+    /// A call without requests.
+    pub(crate) fn empty() -> Self {
+        Call { args: NO_REQUESTS.map(Vec::from).into(), ..Call::default() }
+    }
+}
+
 /// The time of a test or of a replayed log, in place of the server's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InjectedTime {

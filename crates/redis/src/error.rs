@@ -96,6 +96,11 @@ pub(crate) fn from_server(error: &ServerError) -> Failure {
     Failure::new(kind, format!("{code} {details}"))
 }
 
+/// Returns whether the server does not have the script, so that it executed nothing.
+pub(crate) fn is_script_missing(error: &ServerError) -> bool {
+    error.code() == "NOSCRIPT" || error.details() == Some("Function not found")
+}
+
 /// Classifies an error without a specific code.
 fn from_text(details: &str) -> FailureKind {
     let contains = |text: &str| details.contains(text);
@@ -115,7 +120,10 @@ fn from_text(details: &str) -> FailureKind {
         .any(|text| contains(text))
     {
         FailureKind::WrongPassword
-    } else if contains("user_script") {
+    } else if contains("Error compiling") {
+        // The server does not know the first line of the script.
+        FailureKind::UnsupportedServer
+    } else if contains("user_script") || contains("user_function") {
         FailureKind::VerificationFailed
     } else {
         FailureKind::Rejected

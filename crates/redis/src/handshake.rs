@@ -5,10 +5,10 @@ use redis::{Pipeline, Value};
 use tollgate_store::{Failure, FailureKind};
 
 use crate::connection::{CallOptions, CommandError, Connection, into_result};
-use crate::encode::Call;
+use crate::encode::{Call, NO_REQUESTS};
 use crate::error;
 use crate::keyspace::Keyspace;
-use crate::script;
+use crate::script::ScriptForm;
 
 /// The kind of server that the store's URL names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +22,13 @@ pub(crate) enum ServerKind {
     Proxy,
 }
 
-/// The arguments of a call without requests.
-const NO_REQUESTS: [&str; 3] = ["", "", "0"];
-
 /// The name of the connection in `CLIENT LIST`.
 const CLIENT_NAME: &str = "tollgate";
 
 /// Checks a server with a call of the script that has no requests. Loads the script if the server does
-/// not have it.
+/// not have it, and sets the form in which the connection calls it.
 pub(crate) async fn check_server(
-    connection: &Connection,
+    connection: &mut Connection,
     kind: ServerKind,
     keyspace: &Keyspace,
 ) -> Result<(), Failure> {
@@ -43,50 +40,58 @@ pub(crate) async fn check_server(
     pipeline.cmd("CLIENT").arg("SETNAME").arg(CLIENT_NAME);
     pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(CLIENT_NAME);
     pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-VER").arg(env!("CARGO_PKG_VERSION"));
-    add_empty_call(&mut pipeline);
-    let replies = connection.pipeline(&pipeline).await.map_err(error::from_connect)?;
+    let (name, script) = ScriptForm::Function.command(false);
+    pipeline.cmd(name).arg(script).arg(0).arg(&NO_REQUESTS);
+    let mut replies = connection.pipeline(&pipeline).await.map_err(error::from_connect)?;
     // Users with minimal permissions cannot execute HELLO and CLIENT; old servers do not know them.
     if let Some(Ok(hello)) = replies.first().map(|reply| into_result(Ok(reply.clone()))) {
         check_hello(&hello, kind)?;
     }
-    match last(replies) {
-        Err(CommandError::Server(error)) if error.code() == "NOSCRIPT" => {
-            connection.load_script().await.map_err(|error| load_failure(&error))?;
-            let mut pipeline = Pipeline::with_capacity(1);
-            add_empty_call(&mut pipeline);
-            check_reply(last(connection.pipeline(&pipeline).await.map_err(error::from_connect)?))
-        }
-        reply => check_reply(reply),
+    // A pipeline without replies has an invalid one.
+    let called = into_result(Ok(replies.pop().unwrap_or(Value::Nil)));
+    let reply = load_if_missing(connection, called, &Call::empty()).await;
+    if !reply.as_ref().is_err_and(cannot_call_functions) {
+        return check_reply(reply);
     }
+    connection.set_form(ScriptForm::Digest);
+    check_call(connection, &Call::empty()).await
 }
 
 /// Checks one of the servers behind a proxy, with a key in its partition. The others get the script with
 /// the first call that they reject.
-async fn check_proxy(connection: &Connection, keyspace: &Keyspace) -> Result<(), Failure> {
-    let call = Call {
-        keys: vec![keyspace.unused_name_in(0).into()],
-        args: NO_REQUESTS.map(Vec::from).into(),
-        slots: Vec::new(),
-        checked: Vec::new(),
-        encodings: Vec::new(),
-    };
-    let options = CallOptions::default();
-    match connection.call(&call, options).await {
-        Err(CommandError::Server(error)) if error.code() == "NOSCRIPT" => {
-            check_reply(connection.call(&call, CallOptions { sends_text: true, ..options }).await)
+async fn check_proxy(connection: &mut Connection, keyspace: &Keyspace) -> Result<(), Failure> {
+    connection.set_form(ScriptForm::Proxied);
+    let keys = vec![keyspace.unused_name_in(0).into()];
+    check_call(connection, &Call { keys, ..Call::empty() }).await
+}
+
+async fn check_call(connection: &Connection, call: &Call) -> Result<(), Failure> {
+    let reply = connection.call(call, CallOptions::default()).await;
+    check_reply(load_if_missing(connection, reply, call).await)
+}
+
+/// Repeats a call together with the script if the server does not have it.
+async fn load_if_missing(
+    connection: &Connection,
+    reply: Result<Value, CommandError>,
+    call: &Call,
+) -> Result<Value, CommandError> {
+    match reply {
+        Err(CommandError::Server(error)) if error::is_script_missing(&error) => {
+            connection
+                .call(call, CallOptions { loads_script: true, ..CallOptions::default() })
+                .await
         }
-        reply => check_reply(reply),
+        reply => reply,
     }
 }
 
-/// Returns the last reply of a pipeline. A pipeline without replies has an invalid one.
-fn last(mut replies: Vec<Value>) -> Result<Value, CommandError> {
-    into_result(Ok(replies.pop().unwrap_or(Value::Nil)))
-}
-
-/// Adds a call without keys and requests.
-fn add_empty_call(pipeline: &mut Pipeline) {
-    pipeline.cmd("EVALSHA").arg(script::sha1()).arg(0).arg(&NO_REQUESTS);
+/// Returns whether the server does not know functions or the user may not call or load them.
+fn cannot_call_functions(error: &CommandError) -> bool {
+    use FailureKind::{NoPermission, Rejected, UnknownCommand, UnsupportedServer};
+    let CommandError::Server(error) = error else { return false };
+    let kind = error::from_server(error).kind;
+    matches!(kind, NoPermission | UnknownCommand | Rejected | UnsupportedServer)
 }
 
 /// Returns whether the server can decide, now or soon without another connection.
@@ -107,17 +112,6 @@ fn check_reply(reply: Result<Value, CommandError>) -> Result<(), Failure> {
         | FailureKind::Busy
         | FailureKind::ClusterDown => Ok(()),
         _ => Err(failure),
-    }
-}
-
-fn load_failure(error: &CommandError) -> Failure {
-    let failure = error.failure();
-    if failure.message.contains("Error compiling script") {
-        return Failure::new(FailureKind::UnsupportedServer, failure.message);
-    }
-    match error {
-        CommandError::Server(_) => failure,
-        CommandError::Lost(_) => Failure::new(FailureKind::Unreachable, failure.message),
     }
 }
 

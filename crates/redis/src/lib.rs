@@ -7,7 +7,7 @@
 //! The user on the server needs exactly these permissions; replace `tollgate:` if you use another
 //! namespace. The rule is for an ACL file, or without `user` for `ACL SETUSER`:
 //! ```text
-//! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +evalsha +script|load +time \
+//! user tollgate on >PASSWORD resetkeys ~tollgate:* resetchannels -@all +fcall +function|load +time \
 //! +get +mget +set +del +exists +pexpireat +hget +hgetall +hset +hdel +zadd +zrem +zcard \
 //! +zcount +zscore +zrange +zrangebyscore +zrevrangebyscore +info +ping +cluster|slots +asking
 //! ```
@@ -20,7 +20,8 @@
 //! - [`RedisStore::flush_namespace`] also needs `+scan` and `+unlink`, which a production user should
 //!   not have. A replayed log uses its own namespace: `~THAT:*`.
 //!
-//! Through a proxy, with [`RedisOptions::groups`], the user needs `+eval` in place of `+script|load`.
+//! A user without `+fcall` and `+function|load` needs `+evalsha` and `+script|load`; a decision then costs
+//! the server more CPU time. Through a proxy, with [`RedisOptions::groups`], it needs `+evalsha` and `+eval`.
 //!
 //! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.

@@ -46,7 +46,7 @@ async fn answers_agree_with_charges_under_connection_faults() {
         unknown_probes.fetch_add(u64::from(is_unknown), Ordering::Relaxed);
         result.is_ok()
     };
-    proxy.only(&["EVALSHA"]);
+    proxy.only(&["FCALL"]);
     for round in 0..16 {
         match round % 8 {
             0 => proxy.cut_before(3),
@@ -57,7 +57,7 @@ async fn answers_agree_with_charges_under_connection_faults() {
             5 => proxy.delay(Duration::from_millis(20)),
             6 => proxy.blackhole(true),
             _ => {
-                server.command(&["SCRIPT", "FLUSH"]);
+                server.command(&["FUNCTION", "FLUSH"]);
             }
         }
         tokio::time::sleep(Duration::from_millis(40)).await;

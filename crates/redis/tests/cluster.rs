@@ -372,7 +372,7 @@ async fn a_request_whose_reply_was_lost_is_charged_once_in_every_partition_under
         let checks = if number % 2 == 0 { checks } else { [checks[1], checks[0]] };
         // Each node loses the reply to one of the next calls.
         for proxy in &proxies {
-            proxy.only(&["EVALSHA"]);
+            proxy.only(&["FCALL"]);
             proxy.cut_after_execution(1 + number % 3);
         }
         let id = format!("id:{number}");

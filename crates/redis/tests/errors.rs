@@ -21,7 +21,7 @@ async fn each_server_error_is_classified_and_charges_nothing() {
     let store = open_with(&proxy.url(), |options| RedisOptions { connections: 1, ..options });
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
-    proxy.only(&["EVALSHA"]);
+    proxy.only(&["FCALL"]);
     for (line, expected) in [
         ("-OOM command not allowed when used memory > 'maxmemory'.", FailureKind::OutOfMemory),
         ("-MISCONF Redis is configured to save RDB snapshots", FailureKind::Misconfigured),
@@ -29,7 +29,7 @@ async fn each_server_error_is_classified_and_charges_nothing() {
         ("-CLUSTERDOWN The cluster is down", FailureKind::ClusterDown),
         ("-NOREPLICAS Not enough good replicas to write.", FailureKind::NoReplicas),
         ("-NOPERM this user has no permissions", FailureKind::NoPermission),
-        ("-ERR unknown command 'EVALSHA'", FailureKind::UnknownCommand),
+        ("-ERR unknown command 'FCALL'", FailureKind::UnknownCommand),
         ("-CROSSSLOT Keys in request don't hash to the same slot", FailureKind::CrossSlot),
         ("-TRYAGAIN Multiple keys request during rehashing of slot", FailureKind::TryAgain),
         ("-MOVED 3999 127.0.0.1:6381", FailureKind::WrongTopology),
@@ -61,7 +61,7 @@ async fn requests_are_sent_again_on_a_new_connection_if_the_server_cannot_decide
         let store = open_with(&proxy.url(), |options| RedisOptions { connections: 1, ..options });
         let policy = policy("1000/h");
         check(&store, &policy, b"k").await.unwrap();
-        proxy.only(&["EVALSHA"]);
+        proxy.only(&["FCALL"]);
         proxy.replace_reply(1, line, false);
         check(&store, &policy, b"k").await.unwrap();
         assert_eq!(remaining(&store, &policy, b"k").await, 998, "{line}");
@@ -216,7 +216,7 @@ async fn a_user_needs_the_documented_permissions_and_no_others() {
     for command in commands.iter().filter(|command| !needed_elsewhere.contains(command)) {
         let without = command.replace('+', "-");
         server.command(&["ACL", "SETUSER", "tollgate", &without]).expect_no_error("ACL SETUSER");
-        server.command(&["SCRIPT", "FLUSH"]);
+        server.command(&["FUNCTION", "FLUSH"]);
         server.command(&["FLUSHALL"]);
         let store = store.clone();
         let executed = tokio::spawn(async move { execute_everything(&store).await }).await;
@@ -225,7 +225,7 @@ async fn a_user_needs_the_documented_permissions_and_no_others() {
     }
     let denied = open(&server.url_as("tollgate", "wrong"));
     assert_eq!(kind(denied.ready().await), FailureKind::WrongPassword);
-    server.command(&["ACL", "SETUSER", "tollgate", "-evalsha"]);
+    server.command(&["ACL", "SETUSER", "tollgate", "-fcall"]);
     let rejected = check(&store, &policy("1/h"), b"k").await;
     assert_eq!(kind(rejected), FailureKind::NoPermission);
     let foreign = open_with(&server.url_as("tollgate", "secret"), |options| RedisOptions {
@@ -289,11 +289,20 @@ async fn a_replaced_password_file_is_read_for_the_next_connection() {
 }
 
 #[tokio::test]
-async fn servers_that_may_lose_counters_are_reported_as_warnings() {
+async fn unsuitable_settings_of_servers_are_reported_as_warnings() {
     let server = Server::with(|server| server.line("appendonly yes"));
     let store = open(&server.url());
     store.ready().await.unwrap();
     assert_eq!(store.warnings().await, []);
+    server.command(&["ACL", "SETUSER", "limited", "on", ">x", "~*", "+@all", "-function"]);
+    let limited = open(&server.url_as("limited", "x"));
+    limited.ready().await.unwrap();
+    assert_eq!(limited.warnings().await, []);
+    server.command(&["FUNCTION", "FLUSH"]);
+    let limited = open(&server.url_as("limited", "x"));
+    limited.ready().await.unwrap();
+    let warnings = limited.warnings().await;
+    assert!(matches!(&warnings[..], [Warning::NoFunctions { .. }]), "{warnings:?}");
     server.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let warnings = store.warnings().await;
     assert!(matches!(&warnings[..], [Warning::DropsCounters { .. }]), "{warnings:?}");

@@ -153,7 +153,7 @@ async fn a_server_that_cannot_decide_gets_few_connections() {
     for (name, fault) in [
         ("a replica", &["REPLICAOF", "127.0.0.1", "1"][..]),
         ("full memory", &["CONFIG", "SET", "maxmemory", "1"]),
-        ("no permission", &["ACL", "SETUSER", "default", "-evalsha"]),
+        ("no permission", &["ACL", "SETUSER", "default", "-fcall", "-evalsha"]),
     ] {
         server.command(fault).expect_no_error(name);
         wait_until(name, async || check(&store, &limits, b"k").await.is_err()).await;

@@ -322,9 +322,9 @@ async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usiz
         if line.contains("end of action") {
             return calls;
         }
-        // The name of the command, the hash of the script, and the number of keys.
+        // The name of the command, the name of the function, and the number of keys.
         let mut words = line.split("] ").nth(1).unwrap_or_default().split(' ');
-        let is_call = words.next().is_some_and(|name| name.eq_ignore_ascii_case("\"evalsha\""));
+        let is_call = words.next().is_some_and(|name| name.eq_ignore_ascii_case("\"fcall\""));
         calls += usize::from(is_call && words.nth(1) != Some("\"0\""));
     }
 }

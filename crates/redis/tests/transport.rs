@@ -176,7 +176,7 @@ async fn calls_to_a_hanging_server_end_at_the_call_timeout() {
 async fn a_request_whose_reply_was_lost_is_not_sent_again() {
     let server = Server::start();
     let proxy = Proxy::before(&server);
-    proxy.only(&["EVALSHA"]);
+    proxy.only(&["FCALL"]);
     let store = open(&proxy.url());
     let policy = policy("1000/h");
     check(&store, &policy, b"k").await.unwrap();
@@ -203,8 +203,17 @@ async fn replies_split_into_single_bytes_are_read() {
 }
 
 #[tokio::test]
-async fn flushed_scripts_are_loaded_again_under_load() {
+async fn flushed_functions_and_scripts_are_loaded_again_under_load() {
+    for without_functions in [false, true] {
+        flush_under_load(without_functions).await;
+    }
+}
+
+async fn flush_under_load(without_functions: bool) {
     let (server, store) = start();
+    if without_functions {
+        server.command(&["ACL", "SETUSER", "default", "-fcall"]).expect_no_error("ACL SETUSER");
+    }
     let policy = policy("1000000/d fixed");
     store.ready().await.unwrap();
     let mut tasks = tokio::task::JoinSet::new();
@@ -218,6 +227,7 @@ async fn flushed_scripts_are_loaded_again_under_load() {
     }
     while !tasks.is_empty() {
         server.command(&["SCRIPT", "FLUSH"]);
+        server.command(&["FUNCTION", "FLUSH"]);
         let _ = tokio::time::timeout(Duration::from_millis(2), tasks.join_next()).await;
     }
     for caller in 0..16 {

@@ -120,7 +120,7 @@ failure_kinds! {
     /// The server does not know a required command.
     UnknownCommand "unknown_command":
         "the server does not know a required command, or scripts are disabled: use Redis 7.0, \
-         Valkey 7.2 or later, with EVALSHA and SCRIPT LOAD";
+         Valkey 7.2 or later, with FUNCTION LOAD or SCRIPT LOAD";
     /// The keys of a call are in different slots.
     CrossSlot "cross_slot":
         "the keys of a call are in different slots: a proxy distributes the keys over several \

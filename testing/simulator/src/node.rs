@@ -22,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) databases: Vec<Keyspace>,
     /// The SHA-1 of each loaded script.
     pub(crate) scripts: BTreeSet<String>,
+    /// The name of each loaded function, which is data: replicas have it, and it survives a restart.
+    pub(crate) functions: BTreeSet<String>,
     pub(crate) script_runs: u64,
     pub(crate) login: Option<Login>,
     pub(crate) refusal: Option<Refusal>,
@@ -146,6 +148,7 @@ impl Node {
             index,
             databases: Vec::new(),
             scripts: BTreeSet::new(),
+            functions: BTreeSet::new(),
             script_runs: 0,
             login: None,
             refusal: None,
@@ -166,6 +169,7 @@ impl Node {
 
     /// Deletes all data.
     pub(crate) fn clear(&mut self) {
+        self.functions.clear();
         let count = if self.is_cluster() { 1 } else { DATABASES };
         self.databases = vec![Keyspace::new(self.is_cluster()); count];
     }
@@ -231,7 +235,7 @@ impl Node {
             let routed = cluster.route(keys, session.is_asking, |key| self.has_key(key));
             routed.map_err(|redirection| redirection.text())?;
         }
-        let flags = command.flags(words, &self.scripts);
+        let flags = command.flags(words, self);
         let refused = self.refusal().and_then(|refusal| refusal.rejection(flags));
         if let Some(error) = refused {
             return Err(error.into());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::links::Links;
-use crate::node::{Login, Refusal};
+use crate::node::{Effect, Login, Refusal};
 use crate::slots::{address_of, addresses};
 use crate::trace::{ReplyFault, ScriptCall, ServerStats};
 use crate::world::Shared;
@@ -152,9 +152,18 @@ impl Server {
         });
     }
 
-    /// Forgets all scripts, as `SCRIPT FLUSH` does.
+    /// Forgets all scripts and functions, as `SCRIPT FLUSH` and `FUNCTION FLUSH` do.
     pub fn flush_scripts(&self) {
-        self.fault("scripts flushed", |state| state.processes[self.index].node.scripts.clear());
+        self.fault("scripts flushed", |state| {
+            let node = &mut state.processes[self.index].node;
+            node.scripts.clear();
+            // Only a primary can forget functions; its replicas do so, too.
+            if node.primary.is_none() {
+                node.functions.clear();
+                let words = vec![b"FUNCTION".to_vec(), b"FLUSH".to_vec()];
+                state.replicate(self.index, vec![Effect::Command { database: 0, words }]);
+            }
+        });
     }
 
     /// Sets the difference of the server's clock, in µs. A change is a clock step.

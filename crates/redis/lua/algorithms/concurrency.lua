@@ -5,8 +5,6 @@
 
 function algorithms.concurrency()
   local WIDTH, MAX_WINDOW, MAX_LEASES = 25, 31622400000000, 10000
-  -- The maximum number of leases in the bytes of a key.
-  local FEW = floor(short_log / 4)
 
   local instance
   local function lease_set()
@@ -137,9 +135,9 @@ function algorithms.concurrency()
     return with(held, usage.time, id, cost, finish)
   end
 
-  -- Returns the leases of a key as a sorted set, if they are many.
+  -- Returns the leases of a key as a sorted set, if they are many: a quarter of the entries of a short log.
   function concurrency.lengthen(state, place)
-    if state.epoch or state.count <= FEW then return state end
+    if state.epoch or state.count <= short_log / 4 then return state end
     local leases = {}
     for index = 1, state.count do leases[index] = {lease(state.data, index)} end
     return lease_set().create(place, state.at, leases)

@@ -10,14 +10,14 @@
 -- The changes of this call to the sorted set of each key: members removed and added, each with its expiry;
 -- the number of removals; known scores; the number of members; what is used now; and whether the stored
 -- set is discarded.
-local lease_sets = {}
+local lease_sets
 
 function algorithms.lease_set()
   -- The longest time since the epoch, and how many expired members of a bit a call removes at most.
   local SPAN, MAX_REMOVED = 562949953421312, 500
 
   local function text(number)
-    return string.format('%d', number)
+    return format_text('%d', number)
   end
 
   -- Calls visit with each bit of a number, and its weight.

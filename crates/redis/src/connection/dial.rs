@@ -17,6 +17,7 @@ use crate::credentials::Credentials;
 use crate::error;
 use crate::network::Network;
 use crate::options::RedisOptions;
+use crate::script::ScriptForm;
 use crate::url::Address;
 
 /// Makes connections.
@@ -139,6 +140,7 @@ impl Dialer {
         });
         Ok(Connection {
             channel: CommandChannel(connection),
+            form: ScriptForm::Function,
             is_closed,
             driver: driver.abort_handle(),
         })

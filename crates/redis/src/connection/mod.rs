@@ -14,12 +14,13 @@ pub(crate) use dial::Dialer;
 
 use crate::encode::Call;
 use crate::error;
-use crate::script;
+use crate::script::ScriptForm;
 
 /// A connection. It closes when this is dropped, even with calls in flight.
 #[derive(Debug)]
 pub(crate) struct Connection {
     channel: CommandChannel,
+    form: ScriptForm,
     is_closed: Arc<AtomicBool>,
     driver: AbortHandle,
 }
@@ -51,10 +52,8 @@ impl CommandError {
 pub(crate) struct CallOptions {
     /// Whether to send `ASKING` first, to a node that is importing the slot.
     pub(crate) sends_asking: bool,
-    /// Whether to load the script first.
+    /// Whether to load the script, too.
     pub(crate) loads_script: bool,
-    /// Whether to send the text of the script, through a proxy that cannot load it.
-    pub(crate) sends_text: bool,
 }
 
 impl CommandChannel {
@@ -90,9 +89,12 @@ impl Connection {
         self.channel.0.clone().send_packed_commands(commands, 0, commands.len()).await
     }
 
-    /// Loads the script.
-    pub(crate) async fn load_script(&self) -> Result<(), CommandError> {
-        self.command(&["SCRIPT", "LOAD", script::TEXT]).await.map(drop)
+    pub(crate) fn form(&self) -> ScriptForm {
+        self.form
+    }
+
+    pub(crate) fn set_form(&mut self, form: ScriptForm) {
+        self.form = form;
     }
 
     /// Calls the script. The call is sent when the future is first polled, after all earlier calls.
@@ -102,14 +104,15 @@ impl Connection {
         options: CallOptions,
     ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
         let mut connection = self.channel.0.clone();
-        let command = command_of(call, options.sends_text);
+        let load = self.form.load_command().filter(|_| options.loads_script);
+        let command = command_of(call, self.form.command(options.loads_script));
         async move {
-            if !options.loads_script && !options.sends_asking {
+            if load.is_none() && !options.sends_asking {
                 return into_result(connection.send_packed_command(&command).await);
             }
             let mut pipeline = Pipeline::with_capacity(3);
-            if options.loads_script {
-                pipeline.cmd("SCRIPT").arg("LOAD").arg(script::TEXT);
+            if let Some(load) = load {
+                pipeline.add_command(redis::cmd(load[0]).arg(&load[1..]).clone());
             }
             if options.sends_asking {
                 pipeline.cmd("ASKING");
@@ -140,16 +143,11 @@ impl Drop for Connection {
     }
 }
 
-fn command_of(call: &Call, sends_text: bool) -> Cmd {
+fn command_of(call: &Call, (name, script): (&str, &str)) -> Cmd {
     let words = call.keys.iter().chain(&call.args);
     let size = 64 + words.clone().map(|word| word.len() + 16).sum::<usize>();
     let mut command = Cmd::with_capacity(3 + call.keys.len() + call.args.len(), size);
-    if sends_text {
-        command.arg("EVAL").arg(script::TEXT);
-    } else {
-        command.arg("EVALSHA").arg(script::sha1());
-    }
-    command.arg(call.keys.len());
+    command.arg(name).arg(script).arg(call.keys.len());
     for word in words {
         command.arg(word.as_slice());
     }

@@ -57,6 +57,10 @@ impl Node {
         self.0.commands()
     }
 
+    pub(crate) fn calls_functions(&self) -> bool {
+        self.0.calls_functions()
+    }
+
     pub(crate) fn set_script_time(&self, script_time: ScriptTime) {
         self.0.set_script_time(script_time);
     }

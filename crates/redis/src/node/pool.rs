@@ -1,6 +1,6 @@
 //! The connections to a server, and the requests that wait for each.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use tollgate_store::{Failure, FailureKind, StoreError};
 use super::availability::Availability;
 use super::queue::{RequestQueue, Taken};
 use crate::compensation::reconcile;
-use crate::connection::CommandChannel;
+use crate::connection::{CommandChannel, Connection};
 use crate::context::{Status, StoreContext, TopologyEvent, store_closed};
 use crate::keyspace::{bucket, hash};
 use crate::node_stats::{NodeStats, ReportedNode, ScriptTime};
 use crate::request::{Outcome, PendingRequest, RequestCheck, Response, StoreRequest};
+use crate::script::ScriptForm;
 use crate::stats::Counters;
 use crate::url::Address;
 
@@ -38,6 +39,7 @@ pub(super) struct Pool {
     counters: Counters,
     availability: Mutex<Availability>,
     script_time: Mutex<Option<ScriptTime>>,
+    calls_functions: AtomicBool,
 }
 
 /// The requests that wait for a connection.
@@ -96,6 +98,7 @@ impl Pool {
             counters: Counters::default(),
             availability: Mutex::new(Availability::new(Instant::now())),
             script_time: Mutex::default(),
+            calls_functions: AtomicBool::new(true),
         }
     }
 
@@ -111,6 +114,11 @@ impl Pool {
 
     pub(super) fn set_script_time(&self, script_time: ScriptTime) {
         *self.script_time.lock().unwrap_or_else(PoisonError::into_inner) = Some(script_time);
+    }
+
+    /// Returns whether the newest connection calls the script as a function.
+    pub(super) fn calls_functions(&self) -> bool {
+        self.calls_functions.load(Ordering::Relaxed)
     }
 
     /// Returns a channel for commands, if a connection is up.
@@ -219,7 +227,9 @@ impl Pool {
     }
 
     /// Records that a connection is up.
-    pub(super) fn set_up(&self, index: usize, commands: CommandChannel) {
+    pub(super) fn set_up(&self, index: usize, connection: &Connection) {
+        let commands = connection.commands();
+        self.calls_functions.store(connection.form() == ScriptForm::Function, Ordering::Relaxed);
         let mut inner = self.connections[index].lock();
         (inner.commands, inner.round_trip) = (Some(commands), Duration::ZERO);
         drop(inner);

@@ -25,12 +25,12 @@ use super::queue::MAX_PACKETS;
 use crate::connection::{CallOptions, CommandError, Connection};
 use crate::context::{TopologyEvent, sleep_until, store_closed, wait_for};
 use crate::error;
-use crate::handshake::{ServerKind, check_server};
+use crate::handshake::check_server;
 use crate::jitter::Jitter;
 use crate::request::{BatchKey, PendingRequest};
 use crate::url::Address;
 
-/// How often a call is repeated because the server's scripts were flushed.
+/// How often a call is repeated because the server does not have the script.
 const MAX_SCRIPT_LOADS: u8 = 5;
 /// How often waiting requests are checked for their deadlines.
 const TICK: Duration = Duration::from_millis(1);
@@ -184,7 +184,7 @@ impl Task {
                 }
                 self.generation += 1;
                 self.state.record_success(Instant::now());
-                self.pool.set_up(self.index, connection.commands());
+                self.pool.set_up(self.index, &connection);
                 self.connection = Some(connection);
             }
             Err(failure) => {
@@ -218,13 +218,8 @@ impl Task {
     fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
         let Some(connection) = &self.connection else { return };
         self.pool.record(|counters| counters.record_call(batch.len()));
-        let sends_script = batch.script_loads > 0;
-        let is_proxy = self.pool.context.server_kind == ServerKind::Proxy;
-        let options = CallOptions {
-            sends_asking: batch.key.is_asking,
-            loads_script: sends_script && !is_proxy,
-            sends_text: sends_script && is_proxy,
-        };
+        let options =
+            CallOptions { sends_asking: batch.key.is_asking, loads_script: batch.script_loads > 0 };
         let reply = connection.call(&batch.call, options);
         let generation = self.generation;
         let in_flight = InFlight::new(&self.pool, batch.len());
@@ -251,7 +246,7 @@ impl Task {
                 batch.fail(&failure.into(), &self.pool);
             }
             Err(CommandError::Server(error))
-                if error.code() == "NOSCRIPT" && batch.script_loads < MAX_SCRIPT_LOADS =>
+                if error::is_script_missing(&error) && batch.script_loads < MAX_SCRIPT_LOADS =>
             {
                 self.pool.record(|counters| counters.lock().noscripts += 1);
                 batch.script_loads += 1;
@@ -344,8 +339,8 @@ async fn connect(pool: Arc<Pool>, index: usize) -> Result<Connection, Failure> {
     let on_close = move || waker.connections[index].wake.notify_one();
     let context = &pool.context;
     pool.record(|counters| counters.lock().dials += 1);
-    let connection = context.dialer.dial(&pool.address, on_close).await?;
-    let checked = check_server(&connection, context.server_kind, &context.keyspace).await;
+    let mut connection = context.dialer.dial(&pool.address, on_close).await?;
+    let checked = check_server(&mut connection, context.server_kind, &context.keyspace).await;
     checked.map_err(|failure| {
         Failure::new(failure.kind, format!("{}: {}", pool.address, failure.message))
     })?;

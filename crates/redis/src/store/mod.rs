@@ -184,7 +184,12 @@ impl RedisStore {
         let checks = self.routes().nodes().into_iter().map(|node| async move {
             let info = ServerInfo::read(&node.commands()?).await?;
             node.set_script_time(info.script_time());
-            Some(info.warnings(&node.address().to_string()))
+            let server = node.address().to_string();
+            let mut warnings = info.warnings(&server);
+            if !node.calls_functions() {
+                warnings.push(Warning::NoFunctions { server: server.into() });
+            }
+            Some(warnings)
         });
         join_all(checks).await.into_iter().flatten().flatten().collect()
     }

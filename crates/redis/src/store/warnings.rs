@@ -37,6 +37,12 @@ pub enum Warning {
         /// The server.
         server: Box<str>,
     },
+    /// The server or the user's permissions do not allow functions: each call of the script creates its
+    /// functions anew.
+    NoFunctions {
+        /// The server.
+        server: Box<str>,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -60,6 +66,11 @@ impl fmt::Display for Warning {
                 f,
                 "{server}: a failover during a partition loses charges, because the primary accepts \
                  writes that no replica has; set min-replicas-to-write 1"
+            ),
+            Warning::NoFunctions { server } => write!(
+                f,
+                "{server}: a decision costs more CPU time than necessary, because the user may not call \
+                 functions; grant +fcall +function|load"
             ),
         }
     }
@@ -111,15 +122,14 @@ impl ServerInfo {
         warnings
     }
 
-    /// Returns the calls of scripts: `cmdstat_evalsha:calls=2,usec=9,…`.
+    /// Returns the calls of functions and scripts: `cmdstat_fcall:calls=2,usec=9,…`.
     pub(crate) fn script_time(&self) -> ScriptTime {
-        let statistics = self.field("cmdstat_evalsha").unwrap_or_default();
+        let commands = ["cmdstat_fcall", "cmdstat_evalsha"];
         let number = |name: &str| {
-            let number = statistics.split(',').find_map(|part| {
-                let (found, number) = part.split_once('=')?;
-                (found == name).then(|| number.parse().ok())?
-            });
-            number.unwrap_or(0)
+            let fields = commands.iter().filter_map(|command| self.field(command));
+            let number =
+                |part: &str| part.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok();
+            fields.flat_map(|fields| fields.split(',').filter_map(number)).sum()
         };
         ScriptTime { calls: number("calls"), sum_us: number("usec") }
     }
@@ -156,8 +166,9 @@ mod tests {
     fn the_time_of_scripts_is_read() {
         let time = |info: &str| ServerInfo(info.to_owned()).script_time();
         let info = "# Commandstats\r\ncmdstat_get:calls=1,usec=2\r\n\
-                    cmdstat_evalsha:calls=3,usec=42,usec_per_call=14.00,rejected_calls=0\r\n";
-        assert_eq!(time(info), ScriptTime { calls: 3, sum_us: 42 });
+                    cmdstat_evalsha:calls=3,usec=42,usec_per_call=14.00,rejected_calls=0\r\n\
+                    cmdstat_fcall:calls=2,usec=8,usec_per_call=4.00,rejected_calls=0\r\n";
+        assert_eq!(time(info), ScriptTime { calls: 5, sum_us: 50 });
         assert_eq!(time(""), ScriptTime::default());
     }
 }

@@ -29,6 +29,15 @@ fn every_row_holds_on_a_server() {
 }
 
 #[test]
+fn every_row_holds_on_a_server_without_functions() {
+    let server = Server::start();
+    server.command(&["ACL", "SETUSER", "default", "-fcall"]).expect_no_error("ACL SETUSER");
+    assert_every_row_holds(&Deployment::server(&server));
+    let statistics = server.command(&["INFO", "commandstats"]).text();
+    assert!(statistics.contains("cmdstat_evalsha:"), "{statistics}");
+}
+
+#[test]
 fn every_row_holds_on_a_cluster() {
     let cluster = Cluster::start(3, 1);
     assert_every_row_holds(&Deployment::cluster(&cluster));

@@ -11,7 +11,6 @@ mod strings;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use tollgate_testkit::Reply;
 
@@ -85,7 +84,7 @@ const fn command(
 }
 
 /// All commands, by name.
-pub(crate) const COMMANDS: [Command; 42] = [
+pub(crate) const COMMANDS: [Command; 45] = [
     command("asking", 1, 0, Keys::None, connection::asking),
     command("auth", -2, LOGIN, Keys::None, connection::auth),
     command("client|getname", 2, SESSION, Keys::None, connection::client_getname),
@@ -98,6 +97,9 @@ pub(crate) const COMMANDS: [Command; 42] = [
     command("del", -2, WRITE, Keys::All, keys::del),
     command("evalsha", -3, STALE | NO_SCRIPT, Keys::Counted, scripts::evalsha),
     command("exists", -2, 0, Keys::All, keys::exists),
+    command("fcall", -3, STALE | NO_SCRIPT, Keys::Counted, scripts::fcall),
+    command("function|flush", -2, WRITE | NO_SCRIPT, Keys::None, scripts::function_flush),
+    command("function|load", -3, WRITE | DENY_OOM | NO_SCRIPT, Keys::None, scripts::function_load),
     command("get", 2, 0, Keys::First, strings::get),
     command("hdel", -3, WRITE, Keys::First, hashes::hdel),
     command("hello", -1, LOGIN, Keys::None, connection::hello),
@@ -166,12 +168,14 @@ impl Command {
         self.flags & flag != 0
     }
 
-    /// Returns the flags, which for a call of a known script are those of the script.
-    pub(crate) fn flags(&self, words: &[Vec<u8>], scripts: &BTreeSet<String>) -> u16 {
-        match self.keys {
-            Keys::Counted if scripts.contains(&lower(&words[1])) => WRITE | DENY_OOM | NO_SCRIPT,
-            _ => self.flags,
-        }
+    /// Returns the flags, which for a call of a known script or function are those of the script.
+    pub(crate) fn flags(&self, words: &[Vec<u8>], node: &Node) -> u16 {
+        let is_known = match self.name {
+            "evalsha" => node.scripts.contains(&lower(&words[1])),
+            "fcall" => node.functions.contains(&*String::from_utf8_lossy(&words[1])),
+            _ => false,
+        };
+        if is_known { WRITE | DENY_OOM | NO_SCRIPT } else { self.flags }
     }
 
     pub(crate) fn check_arity(&self, words: &[Vec<u8>]) -> Result<(), Error> {

@@ -40,24 +40,67 @@ pub(super) fn script_flush(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outc
 
 pub(super) fn evalsha(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
     let sha = String::from_utf8_lossy(&words[1]).to_lowercase();
-    let count = integer(&words[2])?;
-    let parameters = &words[3..];
-    if usize::try_from(count).is_ok_and(|count| count > parameters.len()) {
-        return Err("ERR Number of keys can't be greater than number of args".into());
-    }
-    let count = usize::try_from(count).map_err(|_| "ERR Number of keys can't be negative")?;
+    let (keys, arguments) = words[3..].split_at(number_of_keys(integer(&words[2])?, words)?);
     if !context.node.scripts.contains(&sha) {
         return Err(NO_SUCH_SCRIPT.into());
     }
-    let (keys, arguments) = parameters.split_at(count);
+    Ok(run(context, |execute| script::run(&sha, keys, arguments, execute)))
+}
+
+pub(super) fn function_load(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    let [text] = &words[2..] else {
+        return Err("ERR the simulator supports no options of FUNCTION LOAD".into());
+    };
+    let text = str::from_utf8(text).map_err(|_| "ERR the library is not UTF-8")?;
+    let name = script::library_name(text)?;
+    if context.node.functions.contains(name) {
+        return Err(format!("ERR Library '{name}' already exists").into());
+    }
+    script::load_library(name, text)?;
+    context.node.functions.insert(name.to_owned());
+    Ok(bulk(name))
+}
+
+pub(super) fn function_flush(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    if words.len() > 2 {
+        return Err("ERR the simulator supports no options of FUNCTION FLUSH".into());
+    }
+    context.node.functions.clear();
+    Ok(Reply::ok())
+}
+
+pub(super) fn fcall(context: &mut Context<'_>, words: &[Vec<u8>]) -> Outcome {
+    let name = String::from_utf8_lossy(&words[1]).into_owned();
+    if !context.node.functions.contains(&name) {
+        return Err("ERR Function not found".into());
+    }
+    let count = integer(&words[2]).map_err(|_| "ERR Bad number of keys provided")?;
+    let (keys, arguments) = words[3..].split_at(number_of_keys(count, words)?);
+    Ok(run(context, |execute| script::call_function(&name, keys, arguments, execute)))
+}
+
+/// Checks the number of keys of a script or a function.
+fn number_of_keys(count: i64, words: &[Vec<u8>]) -> Result<usize, &'static str> {
+    let count = usize::try_from(count).map_err(|_| "ERR Number of keys can't be negative")?;
+    if count > words.len() - 3 {
+        return Err("ERR Number of keys can't be greater than number of args");
+    }
+    Ok(count)
+}
+
+/// Runs a script, which gets a function that executes its commands.
+fn run(
+    context: &mut Context<'_>,
+    script: impl FnOnce(&mut dyn FnMut(Vec<Vec<u8>>) -> Reply) -> Reply,
+) -> Reply {
     let (node, session) = (&mut *context.node, &*context.session);
     let mut script_session = session.for_script();
-    let reply = script::run(&sha, keys, arguments, |words| {
+    let reply = script(&mut |words| {
         script_session.is_asking = session.is_asking;
         call(node, &mut script_session, &words).unwrap_or_else(|error| Reply::Error(error.into()))
     });
     context.node.script_runs += 1;
-    Ok(reply)
+    reply
 }
 
 /// Executes a command that a script calls.

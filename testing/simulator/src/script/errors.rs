@@ -5,7 +5,7 @@ use std::fmt;
 use mlua::{Lua, LuaString, Result, Table, Value};
 use tollgate_testkit::Reply;
 
-use super::CHUNK;
+use super::CHUNKS;
 
 /// An error that a function of the simulator raises.
 #[derive(Debug)]
@@ -22,8 +22,11 @@ impl Raised {
 
     /// An error with the position of the function's caller, if that is a script.
     pub(super) fn at_caller(lua: &Lua, message: String) -> mlua::Error {
-        let line = lua.inspect_stack(1, |frame| frame.current_line()).flatten();
-        let position = line.map(|line| format!("user_script:{line}: ")).unwrap_or_default();
+        let position = lua.inspect_stack(1, |frame| {
+            let (source, line) = (frame.source().source?, frame.current_line()?);
+            Some(format!("{}:{line}: ", source.trim_start_matches('@')))
+        });
+        let position = position.flatten().unwrap_or_default();
         mlua::Error::external(Raised { message: position + &message, is_reply: false })
     }
 }
@@ -51,7 +54,7 @@ pub(super) fn text(lua: &Lua, error: Value) -> Result<Value> {
     }
 }
 
-/// Describes an error that a script has not caught: a table with the message and the line.
+/// Describes an error that a script has not caught: a table with the message and the position.
 pub(super) fn describe(lua: &Lua, error: Value) -> Result<Table> {
     let described = lua.create_table()?;
     match &error {
@@ -67,23 +70,25 @@ pub(super) fn describe(lua: &Lua, error: Value) -> Result<Table> {
     }
     let line_at = |level| {
         lua.inspect_stack(level, |frame| {
-            let is_script = frame.source().source.as_deref() == Some(CHUNK);
-            is_script.then(|| frame.current_line()).flatten()
+            let source = frame.source().source?;
+            let chunk = CHUNKS.iter().find(|chunk| **chunk == source)?;
+            Some((*chunk, frame.current_line()?))
         })
     };
-    described.raw_set("line", (1..).map_while(line_at).flatten().next())?;
+    let position = (1..).map_while(line_at).flatten().next();
+    described.raw_set("at", position.map(|(chunk, line)| format!("{chunk}:{line}")))?;
     Ok(described)
 }
 
 /// Converts a described error into the reply of the script.
-pub(super) fn to_reply(sha: &str, error: &Value) -> Result<Reply> {
+pub(super) fn to_reply(name: &str, error: &Value) -> Result<Reply> {
     let described = error.as_table().ok_or_else(|| {
         mlua::Error::runtime(format!("the error of a script has no description: {error:?}"))
     })?;
     let message: LuaString = described.raw_get("err")?;
     let message = message.to_string_lossy();
-    Ok(Reply::Error(match described.raw_get::<Option<usize>>("line")? {
-        Some(line) => format!("{message} script: {sha}, on {CHUNK}:{line}."),
+    Ok(Reply::Error(match described.raw_get::<Option<String>>("at")? {
+        Some(at) => format!("{message} script: {name}, on {at}."),
         None => message,
     }))
 }

@@ -11,16 +11,19 @@ use tollgate_testkit::Reply;
 
 use errors::Raised;
 
-/// The name of a script in messages.
-const CHUNK: &str = "@user_script";
+/// The names of a script and of a library in messages.
+const CHUNKS: [&str; 2] = ["@user_script", "@user_function"];
 
 /// The interpreter. All servers of a thread share one, so that a script is compiled once: a script
-/// cannot leave anything behind in it.
+/// cannot leave anything behind in it, and a library only what does not change what its function does.
 struct Engine {
     lua: Lua,
     environment: Table,
     run: Function,
-    /// The compiled scripts, by SHA-1.
+    /// Calls a function of a library, and loads a library.
+    call: Function,
+    load: Function,
+    /// The compiled scripts, by SHA-1, and the functions of libraries, by name.
     compiled: RefCell<BTreeMap<String, Function>>,
 }
 
@@ -43,15 +46,47 @@ pub(crate) fn compile(sha: &str, text: &str) -> std::result::Result<(), String> 
     ENGINE.with(|engine| engine.compile(sha, body).map_err(|error| errors::compile_error(&error)))
 }
 
+/// Returns the name in the first line of a library, `#!lua name=NAME`.
+pub(crate) fn library_name(text: &str) -> std::result::Result<&str, &'static str> {
+    let name = text.lines().next().and_then(|line| line.strip_prefix("#!lua name="));
+    name.ok_or("ERR the simulator supports only libraries that begin with #!lua name=NAME")
+}
+
+/// Loads a library, which registers a function of its name.
+pub(crate) fn load_library(name: &str, text: &str) -> std::result::Result<(), String> {
+    let body = text.find('\n').map_or("", |end| &text[end..]);
+    ENGINE.with(|engine| {
+        engine.load_library(name, body).map_err(|error| errors::compile_error(&error))
+    })
+}
+
 /// Runs a compiled script. `execute` runs a command of the script.
 pub(crate) fn run(
     sha: &str,
     keys: &[Vec<u8>],
     arguments: &[Vec<u8>],
-    execute: impl FnMut(Vec<Vec<u8>>) -> Reply,
+    execute: &mut dyn FnMut(Vec<Vec<u8>>) -> Reply,
 ) -> Reply {
     ENGINE.with(|engine| {
-        engine.run(sha, keys, arguments, execute).expect("the interpreter has enough memory")
+        let runner = &engine.run;
+        engine
+            .run(runner, sha, keys, arguments, execute)
+            .expect("the interpreter has enough memory")
+    })
+}
+
+/// Calls the function of a library.
+pub(crate) fn call_function(
+    name: &str,
+    keys: &[Vec<u8>],
+    arguments: &[Vec<u8>],
+    execute: &mut dyn FnMut(Vec<Vec<u8>>) -> Reply,
+) -> Reply {
+    ENGINE.with(|engine| {
+        let runner = &engine.call;
+        engine
+            .run(runner, name, keys, arguments, execute)
+            .expect("the interpreter has enough memory")
     })
 }
 
@@ -60,34 +95,50 @@ impl Engine {
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
-        let (environment, run) = prelude.call((
+        let (environment, run, call, load) = prelude.call((
             lua.create_function(packing::pack)?,
             lua.create_function(packing::unpack)?,
             lua.create_function(packing::size)?,
             lua.create_function(errors::text)?,
             lua.create_function(errors::describe)?,
+            delegate(&lua, EXECUTE)?,
+            delegate(&lua, TRY)?,
         ))?;
-        Ok(Engine { lua, environment, run, compiled: RefCell::default() })
+        Ok(Engine { lua, environment, run, call, load, compiled: RefCell::default() })
     }
 
     fn compile(&self, sha: &str, body: &str) -> Result<()> {
         if self.compiled.borrow().contains_key(sha) {
             return Ok(());
         }
-        let chunk = self.lua.load(body).set_name(CHUNK).set_mode(mlua::chunk::ChunkMode::Text);
-        let function = chunk.set_environment(self.environment.clone()).into_function()?;
-        self.compiled.borrow_mut().insert(sha.to_owned(), function);
+        let script = self.chunk(body, CHUNKS[0])?;
+        self.compiled.borrow_mut().insert(sha.to_owned(), script);
         Ok(())
+    }
+
+    fn load_library(&self, name: &str, body: &str) -> Result<()> {
+        if self.compiled.borrow().contains_key(name) {
+            return Ok(());
+        }
+        let function = self.load.call((self.chunk(body, CHUNKS[1])?, name))?;
+        self.compiled.borrow_mut().insert(name.to_owned(), function);
+        Ok(())
+    }
+
+    fn chunk(&self, body: &str, name: &str) -> Result<Function> {
+        let chunk = self.lua.load(body).set_name(name).set_mode(mlua::chunk::ChunkMode::Text);
+        chunk.set_environment(self.environment.clone()).into_function()
     }
 
     fn run(
         &self,
-        sha: &str,
+        runner: &Function,
+        name: &str,
         keys: &[Vec<u8>],
         arguments: &[Vec<u8>],
-        execute: impl FnMut(Vec<Vec<u8>>) -> Reply,
+        execute: &mut dyn FnMut(Vec<Vec<u8>>) -> Reply,
     ) -> Result<Reply> {
-        let script = self.compiled.borrow().get(sha).cloned();
+        let script = self.compiled.borrow().get(name).cloned();
         let script = script.expect("a script is compiled when it is loaded");
         let (keys, arguments) = (self.strings(keys)?, self.strings(arguments)?);
         let execute = RefCell::new(execute);
@@ -104,9 +155,10 @@ impl Engine {
             let pcall = scope.create_function(|lua, words: MultiValue| {
                 reply_to(lua, words).and_then(|reply| from_reply(lua, reply))
             })?;
-            let (is_ok, value): (bool, Value) =
-                self.run.call((script, call, pcall, keys, arguments))?;
-            if is_ok { to_reply(&value) } else { errors::to_reply(sha, &value) }
+            self.lua.set_named_registry_value(EXECUTE, call)?;
+            self.lua.set_named_registry_value(TRY, pcall)?;
+            let (is_ok, value): (bool, Value) = runner.call((script, keys, arguments))?;
+            if is_ok { to_reply(&value) } else { errors::to_reply(name, &value) }
         })
     }
 
@@ -117,6 +169,22 @@ impl Engine {
         }
         Ok(table)
     }
+}
+
+/// The names of what executes the commands of the script that runs.
+const EXECUTE: &str = "execute";
+const TRY: &str = "try";
+
+/// Returns a function that calls the one that is registered under a name: a library keeps `redis.call` of
+/// its first call.
+fn delegate(lua: &Lua, name: &'static str) -> Result<Function> {
+    lua.create_function(move |lua, words: MultiValue| {
+        let current: Function = lua.named_registry_value(name)?;
+        current.call::<Value>(words).map_err(|error| match error {
+            mlua::Error::CallbackError { cause, .. } => (*cause).clone(),
+            error => error,
+        })
+    })
 }
 
 /// Converts the arguments of `redis.call`.

@@ -1,9 +1,11 @@
--- The globals of scripts, and the function that runs one.
+-- The globals of scripts, and the functions that run a script, call a function and load a library.
+--
+-- `execute` returns the reply to a command; `try` also returns errors, in place of raising them.
 
-local pack, unpack, size, text_of_error, describe_error = ...
+local pack, unpack, size, text_of_error, describe_error, execute, try = ...
 
 struct = {pack = pack, unpack = unpack, size = size}
-redis = {}
+redis = {call = execute, pcall = try}
 print, dofile, loadfile = nil, nil, nil
 
 -- As in Redis, an error that is a table becomes its message.
@@ -28,12 +30,26 @@ end
 local globals = setmetatable(_G, {__index = reject_read})
 local environment = setmetatable({}, {__index = globals, __newindex = reject_write})
 
--- `execute` returns the reply to a command; `try` also returns errors, in place of raising them.
-local function run(script, execute, try, keys, arguments)
-  redis.call, redis.pcall = execute, try
+local function run(script, keys, arguments)
   rawset(globals, 'KEYS', keys)
   rawset(globals, 'ARGV', arguments)
   return xpcall(script, describe_error)
 end
 
-return environment, run
+local function call(callback, keys, arguments)
+  return xpcall(function() return callback(keys, arguments) end, describe_error)
+end
+
+-- Returns the function that a library registers under its name.
+local function load(library, name)
+  local registered
+  function redis.register_function(function_name, callback)
+    if function_name ~= name then error('the simulator supports one function with the name of its library') end
+    registered = callback
+  end
+  library()
+  redis.register_function = nil
+  return registered
+end
+
+return environment, run, call, load

@@ -43,10 +43,11 @@ impl State {
     /// Copies all data of the primary to a replica.
     pub(crate) fn synchronize(&mut self, server: usize) {
         let Some(primary) = self.processes[server].node.primary else { return };
-        let databases = self.process(primary).node.databases.clone();
+        let source = &self.process(primary).node;
+        let (databases, functions) = (source.databases.clone(), source.functions.clone());
         let process = &mut self.processes[server];
         process.backlog.clear();
-        process.node.databases = databases;
+        (process.node.databases, process.node.functions) = (databases, functions);
     }
 
     /// Makes a replica a primary. What had not arrived from the old primary is lost.

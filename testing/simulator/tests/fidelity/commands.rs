@@ -248,6 +248,32 @@ fn scripts() {
 }
 
 #[test]
+fn functions() {
+    assert_equal_replies(&[
+        "FCALL f 0",
+        "FUNCTION LOAD '#!lua name=f\\nredis.register_function(\"f\", function(keys, words) return {keys[1], words[1]} end)'",
+        "FUNCTION LOAD '#!lua name=f\\nredis.register_function(\"f\", function() end)'",
+        "FCALL f 1 k a",
+        "FCALL f 0",
+        "FCALL f x",
+        "FCALL f -1",
+        "FCALL f 2 k",
+        "FUNCTION LOAD '#!lua name=n\\nlocal n = 0 redis.register_function(\"n\", function() n = n + 1 return n end)'",
+        "FCALL n 0",
+        "FCALL n 0",
+        "FUNCTION LOAD '#!lua name=e\\nredis.register_function(\"e\", function(keys)\\nreturn redis.call(\"HGET\", keys[1], 1) end)'",
+        "SET k v",
+        "FCALL e 1 k",
+        "FUNCTION LOAD '#!lua name=u\\nredis.register_function(\"u\", function()\\n\\nlocal x = nil return x.y end)'",
+        "FCALL u 0",
+        "FUNCTION FLUSH",
+        "FCALL f 1 k a",
+        "FCALL",
+        "FUNCTION LOAD",
+    ]);
+}
+
+#[test]
 fn library_struct() {
     assert_equal_replies(&[
         "RUN 'return struct.pack(\"<BHI7c3x\", 255, 65535, 2^53, \"abcdef\")' 0",

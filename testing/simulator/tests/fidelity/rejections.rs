@@ -23,6 +23,10 @@ const COMMANDS: &[&str] = &[
     "RUN 'return redis.call(\"SET\", KEYS[1], 1)' 1 k",
     "EVALSHA 0123456789012345678901234567890123456789 1 k",
     "SCRIPT FLUSH",
+    "FCALL f 1 k",
+    "FUNCTION LOAD '#!lua name=f\\nredis.register_function(\"f\", function() return 1 end)'",
+    "FCALL f 1 k",
+    "FUNCTION FLUSH",
 ];
 
 /// Compares the replies of servers in a condition, which `settings` cause on the real one.

@@ -72,10 +72,10 @@ impl Faults {
         self.planned.remove(&self.counted).unwrap_or(Fate::Pass)
     }
 
-    /// `EVALSHA SHA1 0` checks a new connection, at any time.
+    /// `FCALL NAME 0` checks a new connection, at any time.
     fn is_counted(&self, words: &[String]) -> bool {
         let command = words.first().map(|command| command.to_uppercase()).unwrap_or_default();
-        let is_check = command == "EVALSHA" && words.get(2).is_some_and(|keys| keys == "0");
+        let is_check = command == "FCALL" && words.get(2).is_some_and(|keys| keys == "0");
         self.only.is_empty() || (self.only.contains(&command) && !is_check)
     }
 }
@@ -91,13 +91,13 @@ mod tests {
         let mut faults = Faults::default();
         assert_eq!(faults.fate(&words("GET k")), Fate::Pass);
         faults.plan(2, Fate::CutBefore);
-        faults.only = vec!["EVALSHA".to_owned()];
+        faults.only = vec!["FCALL".to_owned()];
         for (request, expected) in [
-            ("evalsha x 1 k", Fate::Pass),
+            ("fcall x 1 k", Fate::Pass),
             ("GET k", Fate::Pass),
-            ("EVALSHA x 0", Fate::Pass),
-            ("evalsha x 1 k", Fate::CutBefore),
-            ("EVALSHA x 1 k", Fate::Pass),
+            ("FCALL x 0", Fate::Pass),
+            ("fcall x 1 k", Fate::CutBefore),
+            ("FCALL x 1 k", Fate::Pass),
         ] {
             assert_eq!(faults.fate(&words(request)), expected, "{request}");
         }
@@ -106,6 +106,6 @@ mod tests {
         assert_eq!(faults.fate(&words("GET k")), Fate::Swallow);
         faults.plan(1, Fate::CutBefore);
         faults.clear();
-        assert_eq!(faults.fate(&words("EVALSHA x 1 k")), Fate::Pass);
+        assert_eq!(faults.fate(&words("FCALL x 1 k")), Fate::Pass);
     }
 }

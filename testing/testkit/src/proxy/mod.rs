@@ -105,7 +105,7 @@ impl Proxy {
     }
 
     /// Restricts the faults for the nth next request to these commands; an empty list means all.
-    /// `EVALSHA` means those with keys: the others check new connections, at any time.
+    /// `FCALL` means those with keys: the others check new connections, at any time.
     pub fn only(&self, commands: &[&str]) {
         self.faults().only = commands.iter().map(|command| command.to_uppercase()).collect();
     }

@@ -62,7 +62,7 @@ async fn daemons_share_the_counts_of_the_server() {
 /// How many scripts the server has run.
 fn scripts_run(server: &Server) -> u64 {
     let stats = server.command(&["INFO", "commandstats"]).text();
-    let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_fcall:calls=")).unwrap();
     line.split(',').next().unwrap().parse().unwrap()
 }
 
