@@ -102,7 +102,7 @@ local function read_other_types(first, last)
         found = members and members[1]:sub(2)
         if found then sorted_sets[place] = true end
       end
-      foreign[place], bytes[place] = found == nil, found or false
+      foreign[place], bytes[place], reply[place + 3] = found == nil, found or false, found or ''
     end
   end
 end
@@ -121,23 +121,22 @@ local function begin(keys, arguments)
   if parsed_count > MAX_PARSED then parsed, parsed_count = {}, 0 end
 
   checked, bytes = tonumber(ARGV[3]), {}
-  hashes, sorted_sets, foreign, hashed_logs, many_leases = nil, nil, nil, nil, nil
-  for first = 1, checked, 1000 do
-    local got = call('MGET', unpack(KEYS, first, min(first + 999, checked)))
-    local missing
-    for place = 1, #got do
-      bytes[first + place - 1] = got[place]
-      if not got[place] then
-        missing = missing or {}
-        missing[#missing + 1] = KEYS[first + place - 1]
-      end
-    end
-    if missing and call('EXISTS', unpack(missing)) > 0 then read_other_types(first, first + #got - 1) end
-  end
-
   verdicts, request_index, corrupt, recoveries = {}, 0, 0, {}
   reply = {format_text('%d', now), '', '0'}
-  for place = 1, checked do reply[place + 3] = bytes[place] or '' end
+  hashes, sorted_sets, foreign, hashed_logs, many_leases = nil, nil, nil, nil, nil
+  for first = 1, checked, 1000 do
+    local last = min(first + 999, checked)
+    local got, missing = call('MGET', unpack(KEYS, first, last)), nil
+    for place = first, last do
+      local from = got[place - first + 1]
+      bytes[place], reply[place + 3] = from, from or ''
+      if not from then
+        missing = missing or {}
+        missing[#missing + 1] = KEYS[place]
+      end
+    end
+    if missing and call('EXISTS', unpack(missing)) > 0 then read_other_types(first, last) end
+  end
 
   expires = injected and 'PX' or 'PXAT'
   origin = injected and now / 1000 or 0
