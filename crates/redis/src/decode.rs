@@ -39,9 +39,8 @@ pub(crate) fn decode(
     let mut keys: Vec<KeyContents> = call
         .checked
         .iter()
-        .zip(&call.encodings)
         .zip(&reply.keys)
-        .map(|(((policy, _), encoding), bytes)| KeyContents::parse(policy, encoding, bytes))
+        .map(|((policy, encoding), bytes)| KeyContents::parse(policy, encoding, bytes))
         .collect();
     let mut anomalies = Anomalies::default();
     let each = requests.iter().zip(&call.slots).zip(&reply.verdicts).enumerate();

@@ -19,10 +19,8 @@ pub(crate) struct Call {
     pub(crate) args: Vec<Vec<u8>>,
     /// For each request, its slots.
     pub(crate) slots: Vec<Vec<Slot>>,
-    /// The policy and key of each of the checks' keys.
-    pub(crate) checked: Vec<(Policy, Box<[u8]>)>,
-    /// The encoding of each of these policies.
-    pub(crate) encodings: Vec<Arc<PolicyEncoding>>,
+    /// The policy of each of the checks' keys, and its encoding.
+    pub(crate) checked: Vec<(Policy, Arc<PolicyEncoding>)>,
 }
 
 /// The arguments of a call without requests.
@@ -159,8 +157,7 @@ impl<'a> Writer<'a> {
         let call = &mut self.call;
         *self.key_indices.entry((policy.name(), key)).or_insert_with(|| {
             call.keys.push(self.keyspace.name(policy.name(), key));
-            call.checked.push((policy.clone(), key.into()));
-            call.encodings.push(Arc::clone(encoding));
+            call.checked.push((policy.clone(), Arc::clone(encoding)));
             call.keys.len() - 1
         })
     }

@@ -162,6 +162,10 @@ pub(crate) fn in_order(
     checks: usize,
     decisions: impl IntoIterator<Item = (usize, Decision)>,
 ) -> Answer {
+    let decisions = decisions.into_iter();
+    if checks == 1 {
+        return Answer { decisions: decisions.map(|(_, decision)| decision).collect() };
+    }
     let mut ordered = vec![None; checks];
     for (index, decision) in decisions {
         ordered[index] = Some(decision);

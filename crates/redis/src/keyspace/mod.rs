@@ -55,7 +55,7 @@ impl Keyspace {
 
     /// Returns the name of a key.
     pub(crate) fn name(&self, policy: &str, key: &[u8]) -> Vec<u8> {
-        let mut name = self.prefix(self.partition_of(key));
+        let mut name = self.prefix(self.partition_of(key), policy.len() + key.len());
         name.extend_from_slice(policy.as_bytes());
         put_text(&mut name, "", key);
         name
@@ -70,13 +70,17 @@ impl Keyspace {
             RecordScope::Part => format!("p{fingerprint:032x}."),
             RecordScope::Shadows => format!("s{fingerprint:032x}."),
         };
-        let mut name = self.prefix(partition);
+        let mut name = self.prefix(partition, suffix.len() + id.id.len());
         put_text(&mut name, &suffix, &id.id);
         name
     }
 
-    fn prefix(&self, partition: u16) -> Vec<u8> {
-        let mut name = self.namespace.as_bytes().to_vec();
+    /// Returns the beginning of a name, with room for a policy and a text of this length together.
+    fn prefix(&self, partition: u16, room: usize) -> Vec<u8> {
+        let tag = self.partitions.as_ref().map_or(0, |partitions| partitions.tag(partition).len());
+        let text = room.min(MAX_TEXT_LEN);
+        let mut name = Vec::with_capacity(self.namespace.len() + tag + text + 16);
+        name.extend_from_slice(self.namespace.as_bytes());
         if let Some(partitions) = &self.partitions {
             name.extend_from_slice(b":{");
             name.extend_from_slice(partitions.tag(partition).as_bytes());
