@@ -179,8 +179,11 @@ async fn charge_all(store: &RedisStore, row: &Row, policies: &[Policy], entry: u
     let operation = Operation::Check { lease };
     let request = |checks| Request { operation, checks, request_id: None };
     let requests: Vec<_> = checks.chunks(1).map(request).collect();
-    for result in store.decide(&requests).await {
-        ensure!(result?.allowed(), "{} is not filled", row.name);
+    // Half of the requests that may wait.
+    for requests in requests.chunks(5_000) {
+        for result in store.decide(requests).await {
+            ensure!(result?.allowed(), "{} is not filled", row.name);
+        }
     }
     Ok(())
 }
