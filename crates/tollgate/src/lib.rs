@@ -33,7 +33,7 @@ pub use overrides::{
     KeyPattern, KeyPatternKind, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder,
     PatternError,
 };
-pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier};
+pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier, UnusedLimit};
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{

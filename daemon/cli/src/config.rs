@@ -16,7 +16,9 @@ use crate::output::{self, counted};
 
 pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
     match &arguments.command {
-        ConfigCommand::Check { files, output } => check(files, *output),
+        ConfigCommand::Check { files, replaces, output } => {
+            check(files, replaces.as_deref(), *output)
+        }
         ConfigCommand::Print { config, origins } => print(config.as_deref(), *origins),
         ConfigCommand::Schema => {
             output::print(&tollgate_server::config_schema())?;
@@ -116,12 +118,19 @@ fn read(file: &Path) -> Result<Checked, ConfigErrors> {
 }
 
 /// Checks each file or directory, without environment variables and flags.
-fn check(files: &[PathBuf], format: Form) -> Result<ExitCode> {
+fn check(files: &[PathBuf], replaced: Option<&Path>, format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
+    let replaced = replaced.map(|file| Layers::new().file(file).partial()).transpose()?;
     for file in files {
-        let read = read(file);
-        if read.is_err() {
-            code = ExitCode::from(FAILURE);
+        let mut read = read(file);
+        match (&mut read, &replaced) {
+            (Err(_), _) => code = ExitCode::from(FAILURE),
+            (Ok(checked), Some(replaced)) => {
+                let unused = checked.config.policies.unused_limits(&replaced.config.policies);
+                let unused = unused.iter().map(|limit| ConfigError::new(limit.to_string()));
+                checked.warnings.extend(unused);
+            }
+            (Ok(_), None) => {}
         }
         match format {
             Form::Json => output::print(&object(file, &read)?)?,

@@ -171,6 +171,22 @@ fn drop_soonest(detached: &mut Vec<DetachedState>, now: Timestamp) {
     }
 }
 
+impl Policy {
+    /// Returns the limits that no key has used if this policy replaces another of its name: those of
+    /// which the other has none of the same kind, window and precision. The other limits keep what
+    /// each key has used.
+    pub fn unused_limits<'a>(&'a self, replaced: &'a Policy) -> impl Iterator<Item = &'a Limit> {
+        let limits = self.limits();
+        let is_unused = move |index: usize| {
+            index_of(replaced.limits(), limits[index].identity(), rank(limits, index)).is_none()
+        };
+        limits
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, limit)| is_unused(index).then_some(limit))
+    }
+}
+
 /// The index of a limit among those of the same identity.
 fn rank(limits: &[Limit], index: usize) -> usize {
     let identity = limits[index].identity();

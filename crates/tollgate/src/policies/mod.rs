@@ -1,6 +1,7 @@
 //! Named policies, and the variant of each that applies to a key.
 
 mod cache;
+mod changes;
 mod variants;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use tollgate_core::{NotationError, Policy, PolicyError, parse_limits};
 use crate::overrides::Overrides;
 use crate::tiers::Tiers;
 pub(crate) use cache::PolicyCache;
+pub use changes::UnusedLimit;
 use variants::PolicyVariants;
 pub use variants::UnknownTier;
 

@@ -44,6 +44,17 @@ impl PolicyVariants {
         self.overrides.rows.is_empty() && self.additional.rows.is_empty() && self.tiers.is_empty()
     }
 
+    /// Returns the variants of tiers, sorted by tier.
+    pub(super) fn tiers(&self) -> impl Iterator<Item = (&str, &Policy)> {
+        let mut tiers: Vec<_> = self.tiers.iter().map(|(tier, policy)| (&**tier, policy)).collect();
+        tiers.sort_unstable_by_key(|(tier, _)| *tier);
+        tiers.into_iter()
+    }
+
+    pub(super) fn tier(&self, tier: &str) -> Option<&Policy> {
+        self.tiers.get(tier)
+    }
+
     /// Returns the variants of tiers and of overrides.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Policy> {
         self.tiers.values().chain(&*self.overrides.variants).chain(&*self.additional.variants)

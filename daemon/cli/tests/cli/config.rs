@@ -2,9 +2,11 @@
 
 use std::process::Stdio;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tollgate_testkit::Folder;
 
+use crate::operation::wait_for_page;
 use crate::process::{Daemon, output, run, tollgate};
 
 #[test]
@@ -150,6 +152,40 @@ fn an_override_that_matches_no_key_of_a_rule_causes_a_warning_of_check_and_serve
     let daemon = Daemon::with_config(yaml, |command| command.stderr(Stdio::piped()));
     let log = daemon.stop_and_read_log();
     assert!(log.contains(" WARN ") && log.contains(": policies.a.overrides.vip: no "), "{log}");
+}
+
+#[test]
+fn limits_that_every_key_begins_to_use_anew_cause_warnings_of_check_and_reload() {
+    let folder = Folder::create();
+    let yaml = |limit: &str| format!("policies: {{ a: {{ limits: [{limit}, 9/h log] }} }}\n");
+    let (kept, changed) = (yaml("20/min fixed"), yaml("10/min sliding"));
+    let file = folder.write("tollgate.yaml", &yaml("10/min fixed")).display().to_string();
+    let new = folder.write("new.yaml", &changed).display().to_string();
+    let warning = "policy a: every key begins to use the limit 10/min sliding anew, because 10/min \
+                   fixed; 9/h log has none of its kind and window\n";
+    let (code, output, error) = run(["config", "check", &new, "--replaces", &file]);
+    assert_eq!((code, output), (0, format!("{new}: ok: 1 policy, 0 rules\n")));
+    assert_eq!(error, format!("warning: {warning}"));
+    let (_, output, _) = run(["config", "check", &new, "--replaces", &file, "-o", "json"]);
+    assert_eq!(
+        serde_json::from_str::<Value>(&output).unwrap()["warnings"][0]["message"],
+        warning.trim()
+    );
+    let (code, _, error) = run(["config", "check", &new, "--replaces", "none.yaml"]);
+    assert!(code == 2 && error.contains("none.yaml"), "{error}");
+
+    let daemon = Daemon::start_with(|command| command.stderr(Stdio::piped()), ["--config", &file]);
+    for (count, text) in [(1, kept), (2, changed)] {
+        folder.write("tollgate.yaml", &text);
+        // A change during the start would not count as a reload.
+        daemon.signal(Signal::HUP);
+        let series = format!("\ntollgate_reloads_total{{result=\"success\"}} {count}\n");
+        wait_for_page(&daemon, "reload", |page| page.contains(&series));
+    }
+    let log = daemon.stop_and_read_log();
+    let after_kept = warning.replace("10/min fixed", "20/min fixed");
+    let warnings: Vec<_> = log.lines().filter_map(|line| line.split_once(" WARN ")).collect();
+    assert!(warnings.len() == 1 && warnings[0].1 == after_kept.trim(), "{log}");
 }
 
 #[test]

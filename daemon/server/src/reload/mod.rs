@@ -223,6 +223,9 @@ impl Reloader {
     fn read_and_apply(&mut self) -> Result<bool, String> {
         let Some(config) = self.read_whole()? else { return Ok(false) };
         self.apply(&config)?;
+        for limit in config.policies.unused_limits(&self.config.policies) {
+            tracing::warn!("{limit}");
+        }
         (self.hooks.on_applied)(&config);
         self.config = config;
         Ok(true)
