@@ -159,7 +159,7 @@ fn limits_that_every_key_begins_to_use_anew_cause_warnings_of_check_and_reload()
     let folder = Folder::create();
     let yaml = |limit: &str| format!("policies: {{ a: {{ limits: [{limit}, 9/h log] }} }}\n");
     let (kept, changed) = (yaml("20/min fixed"), yaml("10/min sliding"));
-    let file = folder.write("tollgate.yaml", &yaml("10/min fixed")).display().to_string();
+    let file = folder.write("tollgate.yaml", yaml("10/min fixed")).display().to_string();
     let new = folder.write("new.yaml", &changed).display().to_string();
     let warning = "policy a: every key begins to use the limit 10/min sliding anew, because 10/min \
                    fixed; 9/h log has none of its kind and window\n";
