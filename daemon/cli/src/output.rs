@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use tollgate_server::StoreConfig;
+
 /// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
@@ -38,4 +40,14 @@ pub(crate) fn columns() -> usize {
 /// A number with its noun.
 pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// The bounds of the memory store, in the notation of the configuration.
+pub(crate) fn memory_bounds(store: &StoreConfig) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let (bytes, unit) = units
+        .into_iter()
+        .find(|(size, _)| store.max_bytes.is_multiple_of(*size))
+        .map_or((store.max_bytes, " bytes"), |(size, unit)| (store.max_bytes / size, unit));
+    format!("at most {} and {bytes}{unit}", counted(store.max_keys, "key", "keys"))
 }

@@ -87,10 +87,10 @@ impl Shard {
         let is_below_share = group.is_some_and(|group| self.policies.count(group) < share);
         let newcomer = Newcomer { group, share, is_below_share };
         let mut search = Search::default();
-        for _ in 0..self.entries.len() {
-            self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
+        for _ in 0..self.slots.len() {
+            self.hand = if self.hand + 1 < self.slots.len() { self.hand + 1 } else { 0 };
             let slot = slot_of(self.hand);
-            let Some(entry) = &self.entries[self.hand] else { continue };
+            let Some(entry) = self.slots.get(self.hand) else { continue };
             if keep.contains(&slot) {
                 continue;
             }

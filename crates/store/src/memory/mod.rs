@@ -8,6 +8,7 @@ mod policy_counts;
 mod request_ids;
 mod shard;
 mod single_key;
+mod slots;
 mod snapshot;
 mod stored_key;
 mod table;

@@ -10,6 +10,7 @@ use super::blocks::Blocks;
 use super::budget::{Budget, Usage};
 use super::entry::{Entry, SlotIndex, Tag};
 use super::policy_counts::{PolicyCounts, PolicyGroup};
+use super::slots::Slots;
 use super::stored_key::StoredKey;
 
 /// How many slots each insertion checks for recovered entries.
@@ -26,7 +27,7 @@ const MIN_COMPACT: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Shard {
     index: HashTable<SlotIndex>,
-    pub(super) entries: Vec<Option<Entry>>,
+    pub(super) slots: Slots,
     free: Vec<SlotIndex>,
     /// The slot before the next sweep.
     cursor: usize,
@@ -57,7 +58,7 @@ impl Shard {
     pub(crate) fn new(bound: usize, budget: Arc<Budget>) -> Self {
         Shard {
             index: HashTable::new(),
-            entries: Vec::new(),
+            slots: Slots::default(),
             free: Vec::new(),
             cursor: 0,
             bound: bound.max(1),
@@ -86,7 +87,7 @@ impl Shard {
 
     #[inline]
     pub(crate) fn entry(&self, slot: SlotIndex) -> Option<&Entry> {
-        self.entries.get(index_of(slot))?.as_ref()
+        self.slots.get(index_of(slot))
     }
 
     /// Returns the state of a known key, and the shard's counters, if the fast path can decide a
@@ -103,7 +104,7 @@ impl Shard {
             return None;
         }
         let slot = self.find(tag, policy, key)?;
-        let entry = self.entries.get_mut(index_of(slot))?.as_mut()?;
+        let entry = self.slots.get_mut(index_of(slot))?;
         let is_plain = entry.state.is_inline() && entry.state.is_single_limit_of(policy);
         is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
@@ -111,7 +112,7 @@ impl Shard {
     /// Returns the state in an occupied slot.
     #[inline]
     pub(crate) fn state_mut(&mut self, slot: SlotIndex) -> &mut KeyState {
-        let entry = self.entries[index_of(slot)].as_mut();
+        let entry = self.slots.get_mut(index_of(slot));
         #[expect(clippy::expect_used, reason = "callers found the slot under the same lock")]
         &mut entry.expect("the slot is occupied").state
     }
@@ -142,20 +143,10 @@ impl Shard {
     /// Returns the bytes by which the table grows with that many more entries.
     fn growth(&self, count: usize) -> usize {
         let new_slots = count.saturating_sub(self.free.len());
-        let entries = if self.entries.len() + new_slots > self.entries.capacity() {
-            self.growth_of_entries().max(new_slots) * size_of::<Option<Entry>>()
-        } else {
-            0
-        };
         let is_index_full = self.len() + count > self.index.capacity();
         // The index doubles.
         let index = if is_index_full { self.index.allocation_size().max(64) } else { 0 };
-        entries + index
-    }
-
-    /// Grows by an eighth: doubling would waste up to half of the memory.
-    fn growth_of_entries(&self) -> usize {
-        (self.entries.len() / 8).max(8)
+        self.slots.growth(new_slots) + index
     }
 
     /// Changes the bound. Excess entries are evicted as new keys are inserted.
@@ -208,21 +199,12 @@ impl Shard {
     /// Inserts a key that is not in the shard; the caller has made room.
     pub(crate) fn insert(&mut self, entry: Entry) {
         let tag = entry.tag();
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                if self.entries.len() == self.entries.capacity() {
-                    self.entries.reserve_exact(self.growth_of_entries());
-                }
-                self.entries.push(None);
-                slot_of(self.entries.len() - 1)
-            }
-        };
+        let slot = self.free.pop().unwrap_or_else(|| slot_of(self.slots.push()));
         self.policies.add(PolicyGroup::from_state(&entry.state));
         self.heap += entry.heap_bytes();
-        self.entries[index_of(slot)] = Some(entry);
-        let entries = &self.entries;
-        self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
+        self.slots.put(index_of(slot), entry);
+        let slots = &self.slots;
+        self.index.insert_unique(spread(tag), slot, |slot| hash_at(slots, *slot));
         self.record_usage();
     }
 
@@ -235,9 +217,7 @@ impl Shard {
 
     /// Removes an entry of a policy.
     pub(crate) fn remove(&mut self, slot: SlotIndex, group: PolicyGroup) {
-        let Some(entry) = self.entries.get_mut(index_of(slot)).and_then(Option::take) else {
-            return;
-        };
+        let Some(entry) = self.slots.take(index_of(slot)) else { return };
         self.policies.remove(group);
         self.heap -= entry.heap_bytes();
         self.free.push(slot);
@@ -272,16 +252,15 @@ impl Shard {
     /// Checks the next slots, and removes entries that have recovered.
     pub(crate) fn sweep(&mut self, now: Timestamp, slots: usize) {
         let deadline = now.saturating_sub(GRACE);
-        for _ in 0..slots.min(self.entries.len()) {
-            self.cursor = if self.cursor + 1 < self.entries.len() { self.cursor + 1 } else { 0 };
-            let recovered = self.entries[self.cursor]
-                .as_ref()
-                .is_some_and(|entry| entry.state.is_untouched(deadline));
+        for _ in 0..slots.min(self.slots.len()) {
+            self.cursor = if self.cursor + 1 < self.slots.len() { self.cursor + 1 } else { 0 };
+            let recovered =
+                self.slots.get(self.cursor).is_some_and(|entry| entry.state.is_untouched(deadline));
             if recovered {
                 self.remove_charged(slot_of(self.cursor));
             }
         }
-        if self.entries.len() > MIN_COMPACT && self.len() < self.entries.len() / 4 {
+        if self.slots.len() > MIN_COMPACT && self.len() < self.slots.len() / 4 {
             self.compact();
             self.record_usage();
         }
@@ -289,26 +268,23 @@ impl Shard {
 
     /// Frees memory: moves the entries together and rebuilds the index.
     fn compact(&mut self) {
-        let moved = |slot: usize| self.entries.iter().take(slot).flatten().count();
+        let moved = |end: usize| (0..end).filter_map(|slot| self.slots.get(slot)).count();
         self.to_copy = moved(self.to_copy.start)..moved(self.to_copy.end);
-        let entries: Vec<_> = std::mem::take(&mut self.entries).into_iter().flatten().collect();
-        self.entries = Vec::with_capacity(entries.len() + entries.len() / 8);
+        self.slots.compact();
         self.free = Vec::new();
-        self.index = HashTable::with_capacity(entries.len());
-        for (slot, entry) in (0..).zip(entries) {
-            let tag = entry.tag();
-            self.entries.push(Some(entry));
-            let entries = &self.entries;
-            self.index.insert_unique(spread(tag), slot, |slot| hash_at(entries, *slot));
+        self.index = HashTable::with_capacity(self.slots.len());
+        let slots = &self.slots;
+        for slot in (0..slots.len()).map(slot_of) {
+            let hash = hash_at(slots, slot);
+            self.index.insert_unique(hash, slot, |slot| hash_at(slots, *slot));
         }
         self.cursor = 0;
         self.hand = 0;
     }
 
     fn usage(&self) -> Usage {
-        let entries = self.entries.capacity() * size_of::<Option<Entry>>();
         let index = self.index.allocation_size() + self.free.capacity() * size_of::<SlotIndex>();
-        let keys = entries + index + self.policies.bytes() + self.heap;
+        let keys = self.slots.bytes() + index + self.policies.bytes() + self.heap;
         Usage { keys, blocks: self.blocks.bytes(), request_ids: 0 }
     }
 }
@@ -332,9 +308,9 @@ pub(super) fn slot_of(index: usize) -> SlotIndex {
 }
 
 /// Returns the hash of the entry in a slot of the index.
-fn hash_at(entries: &[Option<Entry>], slot: SlotIndex) -> u64 {
+fn hash_at(slots: &Slots, slot: SlotIndex) -> u64 {
     #[expect(clippy::expect_used, reason = "removal takes a slot out of the index, too")]
-    let entry = entries[index_of(slot)].as_ref().expect("an indexed slot is occupied");
+    let entry = slots.get(index_of(slot)).expect("an indexed slot is occupied");
     spread(entry.tag())
 }
 

@@ -37,7 +37,7 @@ impl Step {
 impl Shard {
     /// Starts a copy of all current entries.
     pub(crate) fn begin_copy(&mut self) {
-        self.to_copy = 0..self.entries.len();
+        self.to_copy = 0..self.slots.len();
     }
 
     /// Visits the next entries; `visit` returns how many bytes this step has copied so far. Returns
@@ -50,7 +50,7 @@ impl Shard {
         let mut remaining = step.entries;
         for slot in self.to_copy.clone().take(step.slots) {
             self.to_copy.start = slot + 1;
-            let Some(entry) = &self.entries[slot] else { continue };
+            let Some(entry) = self.slots.get(slot) else { continue };
             remaining = remaining.saturating_sub(1);
             if visit(&entry.key(), &entry.state) >= step.bytes || remaining == 0 {
                 break;
@@ -187,9 +187,9 @@ mod tests {
             (0..steps_before).for_each(|_| _ = bench.copy(STEP, &mut copied));
             // Remove four of five entries, so that the shard compacts, then insert others.
             (0..120).filter(|n| n % 5 > 0).for_each(|key| bench.execute(Operation::Reset, key));
-            assert_eq!(bench.store.table.lock(0).entries.len(), 120);
+            assert_eq!(bench.store.table.lock(0).slots.len(), 120);
             bench.store.sweep(1);
-            assert_eq!(bench.store.table.lock(0).entries.len(), 24);
+            assert_eq!(bench.store.table.lock(0).slots.len(), 24);
             (200..250).for_each(|key| bench.execute(Operation::Check { lease: None }, key));
             let mut steps = 0;
             while bench.copy(STEP, &mut copied) {

@@ -145,7 +145,7 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
     }
     let store = &ready.config.store;
     let description = if store.url.is_memory() {
-        format!("memory, at most {} keys, for one replica", store.max_keys)
+        format!("memory, {}, for one replica", memory_bounds(store))
     } else {
         format!("{}, namespace {}", store.url, ready.config.namespace)
     };

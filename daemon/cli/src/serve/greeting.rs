@@ -7,7 +7,7 @@ use tollgate::{Kind, Policy, Spec};
 use tollgate_server::{Config, ListenAddress, Listener, Scope, TokenSecret};
 
 use super::Ready;
-use crate::output::counted;
+use crate::output::{counted, memory_bounds};
 
 /// The maximum number of policies to list.
 const MAX_LISTED: usize = 20;
@@ -139,10 +139,8 @@ fn secret(config: &Config) -> Option<String> {
 fn store(ready: &Ready<'_>) -> String {
     let store = &ready.config.store;
     if store.url.is_memory() {
-        let (max_keys, data) = (store.max_keys, data(ready));
-        return format!(
-            "  store             memory, at most {max_keys} keys\n  data              {data}\n"
-        );
+        let (bounds, data) = (memory_bounds(store), data(ready));
+        return format!("  store             memory, {bounds}\n  data              {data}\n");
     }
     let namespace = &ready.config.namespace;
     let text = format!("  store             {}, namespace {namespace}\n", store.url);

@@ -80,7 +80,7 @@ fn greeting_lists_policies_and_listeners() {
     let daemon = Daemon::start::<[&str; 0]>([]);
     for line in [
         "tollgate 0.1.0 is ready",
-        "  store             memory, at most 1000000 keys",
+        "  store             memory, at most 1000000 keys and 256MiB",
         "  data              none: a restart loses all state; keep it with --data DIR",
         "Policies (samples; write your own with --config FILE)",
         "  api     10/s burst 20",
@@ -97,7 +97,7 @@ fn greeting_lists_policies_and_listeners() {
     daemon.stop();
     let daemon = Daemon::start(["10/s burst 20", "--max-keys", "7"]);
     assert!(daemon.greeting.contains("  default  10/s burst 20\n"), "{}", daemon.greeting);
-    assert!(daemon.greeting.contains("at most 7 keys\n"), "{}", daemon.greeting);
+    assert!(daemon.greeting.contains("at most 7 keys and 256MiB\n"), "{}", daemon.greeting);
     daemon.stop();
 }
 

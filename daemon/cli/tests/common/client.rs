@@ -75,12 +75,18 @@ impl Client {
             text.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }
         text.push_str(&format!("\r\n{body}"));
-        // The server may reject the request and respond before it has read all of it.
-        let _ = self.stream.get_mut().write_all(text.as_bytes());
+        self.write(text.as_bytes());
         self.read(line.starts_with("HEAD "))
     }
 
-    fn read(&mut self, is_head: bool) -> Option<Response> {
+    /// Sends bytes, such as several requests.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        // The server may reject a request and respond before it has read all of it.
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// Reads a response; `None` if the connection is closed.
+    pub(crate) fn read(&mut self, is_head: bool) -> Option<Response> {
         let mut status = 100;
         let mut headers = Vec::new();
         // Skip informational responses such as 100.

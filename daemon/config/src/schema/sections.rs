@@ -137,7 +137,7 @@ sections! {
             "The maximum number of keys. Memory store only.";
         max_bytes: bytes(1024 * 1024, 1 << 50), "256MiB", needs_restart() =>
             "The maximum size of keys, blocks and request ids together, for which the process needs \
-             up to a quarter more. Request ids take at most half of it. The default is enough for \
+             up to a third more. Request ids take at most half of it. The default is enough for \
              `max_keys` with token buckets, and 200,000 request ids. Memory store only.";
         table_full: keyword(&["deny", "allow"], &[]), "deny", needs_restart() =>
             "The decision for a new key while `max_keys` or `max_bytes` is used up by keys that deny or \
