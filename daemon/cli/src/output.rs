@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use tollgate_server::StoreConfig;
+use tollgate_server::Config;
 
 /// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -43,7 +43,8 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 /// The bounds of the memory store, in the notation of the configuration.
-pub(crate) fn memory_bounds(store: &StoreConfig) -> String {
+pub(crate) fn memory_bounds(config: &Config) -> String {
+    let store = &config.store;
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (bytes, unit) = units
         .into_iter()

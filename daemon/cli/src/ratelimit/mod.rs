@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow, bail};
 use tollgate_server::{Config, ConfigError, ConfigErrors, Listeners, LogFormat, Tls};
 
 use crate::arguments::Ratelimit;
-use crate::output::{self, counted};
+use crate::output::{self, counted, memory_bounds};
 use crate::serve::{Daemon, Ready, Tracing, bind_at, run_async};
 use environment::Environment;
 use serving::Listening;
@@ -145,7 +145,7 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
     }
     let store = &ready.config.store;
     let description = if store.url.is_memory() {
-        format!("memory, {}, for one replica", memory_bounds(store))
+        format!("memory, {}, for one replica", memory_bounds(ready.config))
     } else {
         format!("{}, namespace {}", store.url, ready.config.namespace)
     };

@@ -139,7 +139,7 @@ fn secret(config: &Config) -> Option<String> {
 fn store(ready: &Ready<'_>) -> String {
     let store = &ready.config.store;
     if store.url.is_memory() {
-        let (bounds, data) = (memory_bounds(store), data(ready));
+        let (bounds, data) = (memory_bounds(ready.config), data(ready));
         return format!("  store             memory, {bounds}\n  data              {data}\n");
     }
     let namespace = &ready.config.namespace;

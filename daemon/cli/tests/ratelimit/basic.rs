@@ -72,6 +72,8 @@ async fn responses_equal_those_of_envoyproxy_ratelimit() {
 fn json_requests_are_accepted() {
     let installation = installation();
     let ratelimit = installation.start(&[("BACKEND_TYPE", "memory")]);
+    let store = "memory, at most 1000000 keys and 256MiB, for one replica\n";
+    assert!(ratelimit.daemon.greeting.contains(store), "{}", ratelimit.daemon.greeting);
     let request = |domain: &str, entry: &str| {
         format!(r#"{{"domain":"{domain}","descriptors":[{{"entries":[{entry}]}}]}}"#)
     };
