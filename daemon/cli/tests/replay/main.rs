@@ -1,6 +1,8 @@
 //! `tollgate replay` as a process, with logs and real servers.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
+#[cfg(target_os = "linux")]
+mod compressed;
 mod formats;
 mod interrupt;
 mod manual;
