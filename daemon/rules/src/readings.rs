@@ -49,6 +49,10 @@ impl Choices {
     const UNMERGED: u16 = 1 << 7;
     /// `.` and `..` are ordinary names.
     const LITERAL_DOTS: u16 = 1 << 8;
+    /// An escaped `?`, `#` or NUL ends the path.
+    const ESCAPED_END: u16 = 1 << 9;
+    /// UTF-8 sequences that are longer than necessary are ASCII characters.
+    const OVERLONG: u16 = 1 << 10;
 
     fn has(self, choice: u16) -> bool {
         self.0 & choice != 0
@@ -57,8 +61,11 @@ impl Choices {
     /// The choices that can matter for a target.
     fn relevant(target: &[u8]) -> Self {
         let path = path_with_fragment(target);
-        let once: Vec<u8> = percent_decode(path).collect();
-        let twice: Vec<u8> = percent_decode(&once).collect();
+        let decoded = |bytes: &[u8]| without_overlong(&percent_decode(bytes).collect::<Vec<_>>());
+        let once = decoded(path);
+        let twice = decoded(&once);
+        let has_overlong = |bytes: &[u8]| percent_decode(bytes).count() > decoded(bytes).len();
+        let ends = |bytes: &[u8]| bytes.iter().filter(|byte| is_end(**byte)).count();
         let is_separator = |byte: u8| matches!(byte, b'/' | b'\\');
         let has_pair = |bytes: &[u8], is_second: fn(u8) -> bool| {
             bytes.windows(2).any(|pair| matches!(pair, [x, y] if is_separator(*x) && is_second(*y)))
@@ -81,6 +88,8 @@ impl Choices {
             (Self::TRIM, has_end),
             (Self::UNMERGED, has_dots && has_pair(&twice, is_empty_part)),
             (Self::LITERAL_DOTS, has_dots),
+            (Self::ESCAPED_END, ends(&twice) > ends(path)),
+            (Self::OVERLONG, has_overlong(path) || has_overlong(&once)),
         ];
         Choices(choices.iter().filter(|(_, is_relevant)| *is_relevant).map(|(x, _)| x).sum())
     }
@@ -107,6 +116,14 @@ impl Choices {
 
     /// Applies what a server does before and after it decodes.
     fn split_segments<'b>(self, mut bytes: Cow<'b, [u8]>) -> Cow<'b, [u8]> {
+        if self.has(Self::OVERLONG) {
+            bytes = without_overlong(&bytes).into();
+        }
+        if self.has(Self::ESCAPED_END)
+            && let Some(end) = bytes.iter().position(|byte| is_end(*byte))
+        {
+            bytes.to_mut().truncate(end);
+        }
         if self.has(Self::BACKSLASH) && bytes.contains(&b'\\') {
             let slash = |byte: &u8| if *byte == b'\\' { b'/' } else { *byte };
             bytes = bytes.iter().map(slash).collect();
@@ -209,6 +226,31 @@ impl<'a> Readings<'a> {
     }
 }
 
+fn is_end(byte: u8) -> bool {
+    matches!(byte, b'?' | b'#' | 0)
+}
+
+/// Replaces each UTF-8 sequence that encodes an ASCII character in more than one byte.
+fn without_overlong(bytes: &[u8]) -> Vec<u8> {
+    let (mut rest, mut decoded) = (bytes, Vec::with_capacity(bytes.len()));
+    while let [first, after @ ..] = rest {
+        let (character, after) = match rest {
+            [0xC0, x @ 0x80..=0xBF, after @ ..] | [0xE0, 0x80, x @ 0x80..=0xBF, after @ ..] => {
+                (x & 0x3F, after)
+            }
+            [0xC1, x @ 0x80..=0xBF, after @ ..] | [0xE0, 0x81, x @ 0x80..=0xBF, after @ ..] => {
+                (x & 0x3F | 0x40, after)
+            }
+            [0xF0, 0x80, 0x80, x @ 0x80..=0xBF, after @ ..] => (x & 0x3F, after),
+            [0xF0, 0x80, 0x81, x @ 0x80..=0xBF, after @ ..] => (x & 0x3F | 0x40, after),
+            _ => (*first, after),
+        };
+        decoded.push(character);
+        rest = after;
+    }
+    decoded
+}
+
 fn is_dots(segment: &[u8]) -> bool {
     matches!(segment, b"." | b"..")
 }
@@ -271,6 +313,10 @@ mod tests {
             ("/a/../login", &["/login", "/a/../login"]),
             ("/a/%2e%2e/login", &["/login", "/a/../login"]),
             ("/login#x", &["/login", "/login#x"]),
+            ("/login%3Fx", &["/login?x", "/login"]),
+            ("/login%23x", &["/login#x", "/login"]),
+            ("/login%00.json", &["/login\0.json", "/login"]),
+            ("/login%253F", &["/login%3F", "/login?", "/login"]),
             ("/login/x//../..", &["/", "/login", "/login/x/../.."]),
         ] {
             assert_eq!(readings(target), expected, "{target}");
@@ -297,6 +343,15 @@ mod tests {
             "/x/;/../../login",
             "/\\h/login",
             "/login;%2Fx",
+            "/x/..%C0%AFlogin",
+            "/x/%c0%ae%C0%AE/login",
+            "/x%C1%9C..%c1%9clogin",
+            "/x/..%E0%80%AFlogin",
+            "/x/..%F0%80%80%AFlogin",
+            "/%C1%ACogin",
+            "/login%C0%80x",
+            "/login%25C0%25AF",
+            "/login%3F/../x",
         ] {
             assert!(readings(target).iter().any(|path| path == "/login"), "{target}");
         }
