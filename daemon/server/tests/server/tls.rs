@@ -9,16 +9,19 @@ use hyper::Request;
 use hyper::body::Bytes;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tollgate_server::Tls;
+use tollgate_server::{Config, Tls};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
+use crate::envoy::client::{Client as GrpcClient, format_result, parse_request};
+use crate::http::access::{bearer, token};
 use crate::support::certificates::{Authority, ENCRYPTED_KEY, Pair, der};
 use crate::support::client::Client;
 use crate::support::connect_http2;
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, POLICIES};
 
 const BODY: &str = r#"{"policy":"bucket","key":"t","cost":0}"#;
 
@@ -194,5 +197,87 @@ async fn stalled_handshakes_are_closed_while_other_clients_are_served() {
             is_open = matches!(client.0.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
         }
         assert_eq!(client.0.read(&mut byte).await.unwrap_or(0), 0);
+    }
+}
+
+/// Sends a request and a command to each protocol, with the token `check` or without one. Returns
+/// the beginnings of the replies.
+async fn replies(
+    daemon: &Daemon,
+    authority: &Authority,
+    certificate: &Pair,
+    has_token: bool,
+    (body, command, descriptor): (&str, &str, &str),
+) -> [String; 3] {
+    let config = authority.client(Some(certificate), &[]);
+    let (operation, body) = body.split_once(' ').unwrap();
+    let token = if has_token { &*bearer("check") } else { "x: y" };
+    let mut http = connect(daemon.address, &config).await.unwrap();
+    let path = format!("/v1/{operation}");
+    let status = http.request_with("POST", &path, token, body).await.unwrap().status;
+
+    let mut resp = connect(daemon.resp, &config).await.unwrap();
+    let auth = if has_token { "AUTH the-secret-of-check\r\n" } else { "" };
+    resp.send(&format!("{auth}{command}\r\n")).await.unwrap();
+    let mut lines = BufReader::new(resp.0).lines();
+    if has_token {
+        assert_eq!(lines.next_line().await.unwrap().unwrap(), "+OK");
+    }
+    let reply = lines.next_line().await.unwrap().unwrap();
+    let reply = reply.split(' ').next().unwrap_or_default();
+
+    let tls = ClientTlsConfig::new().domain_name("localhost");
+    let tls = tls.ca_certificate(Certificate::from_pem(&authority.pem));
+    let tls = tls.identity(Identity::from_pem(&certificate.cert, &certificate.key));
+    let endpoint = Endpoint::from_shared(format!("https://{}", daemon.grpc)).unwrap();
+    let channel = endpoint.tls_config(tls).unwrap().connect().await.unwrap();
+    let mut request = tonic::Request::new(parse_request(descriptor));
+    if has_token {
+        let value = "Bearer the-secret-of-check".parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+    }
+    let result = format_result(GrpcClient::new(channel).should_rate_limit(request).await);
+    let code = result.split([':', ' ']).next().unwrap_or_default();
+    [status.to_string(), reply.to_owned(), code.to_owned()]
+}
+
+#[tokio::test]
+async fn client_certificates_grant_no_scopes() {
+    let authority = Authority::new();
+    let certificate = authority.sign("gateway");
+    let check = (r#"check {"policy":"bucket","key":"a"}"#, "PING", "bucket | k=v");
+    let operator = [
+        (
+            r#"block {"policy":"bucket","key":"a"}"#,
+            "TOLLGATE.BLOCK bucket a",
+            "bucket | k=v 9/HOUR",
+        ),
+        (r#"reset {"policy":"bucket","key":"a"}"#, "TOLLGATE.RESET bucket a", "bucket | k=v -1"),
+        (
+            r#"refund {"policy":"bucket","key":"a"}"#,
+            "TOLLGATE.REFUND bucket a",
+            "bucket | k=v -1 9/HOUR",
+        ),
+        (r#"check {"limit":"1/s","key":"a"}"#, "TOLLGATE.CHECK LIMIT 1/s a", "bucket | k=v -1"),
+    ];
+    let refused = ["403", "-NOPERM", "PermissionDenied"];
+    let unauthenticated = ["401", "-NOAUTH", "Unauthenticated"];
+    for (has_tokens, sends_token, checks, operates) in [
+        (false, false, ["200", "+PONG", "OK"], refused),
+        (true, false, unauthenticated, unauthenticated),
+        (true, true, ["200", "+PONG", "OK"], refused),
+    ] {
+        let mut config = Config::from_yaml(POLICIES).unwrap();
+        if has_tokens {
+            config.tokens = vec![token("check", "check", "'*'")];
+        }
+        let tls = Tls::open(authority.write_mutual_tls()).unwrap();
+        let daemon = Daemon::start_unchanged_with_tls(config, &tls).await;
+        let replies =
+            async |request| replies(&daemon, &authority, &certificate, sends_token, request).await;
+        assert_eq!(replies(check).await, checks, "tokens: {has_tokens}");
+        for request in operator {
+            assert_eq!(replies(request).await, operates, "tokens: {has_tokens}, {request:?}");
+        }
     }
 }

@@ -121,15 +121,20 @@ impl Daemon {
         Daemon { reload: Some(reload), reads, ..daemon }
     }
 
-    /// Starts with [`POLICIES`], these fields of `limits`, and TLS for HTTP and gRPC.
+    /// Starts with [`POLICIES`], these fields of `limits`, and TLS.
     pub(crate) async fn start_with_tls(tls: &Tls, limits: &str) -> Self {
         let config = Config::from_yaml(&format!("limits: {{ {limits} }}\n{POLICIES}")).unwrap();
+        Daemon::start_unchanged_with_tls(with_local_operators(config), tls).await
+    }
+
+    /// Starts with TLS for all protocols, without making the test an operator.
+    pub(crate) async fn start_unchanged_with_tls(config: Config, tls: &Tls) -> Self {
         let add_tls = |listeners: &mut Listeners| {
-            for listener in [&mut listeners.http, &mut listeners.grpc] {
+            for listener in [&mut listeners.http, &mut listeners.grpc, &mut listeners.resp] {
                 *listener = listener.take().map(|listener| listener.with_tls(Some(tls.clone())));
             }
         };
-        Daemon::start_in_memory(with_local_operators(config), None, add_tls).await
+        Daemon::start_in_memory(config, None, add_tls).await
     }
 
     /// Starts with [`POLICIES`] and HTTP on a Unix socket, without making other clients operators.
