@@ -187,6 +187,38 @@ fn a_flood_of_new_keys_stays_within_the_bound_and_evicts_itself() {
     }
 }
 
+/// The states of new keys are known only after the decision, so that the request that uses the last
+/// bytes exceeds the bound by them.
+#[test]
+fn a_request_with_several_checks_exceeds_the_bound_by_its_states_at_most() {
+    let limits: Vec<_> = (1..=16).map(|days| format!("100000/{days}d log")).collect();
+    let policy = named("api", &limits.join("; "));
+    let request = |bench: &Bench, first: usize| {
+        let keys: Vec<_> = (first..first + 32).map(|index| key(index, 200)).collect();
+        let new = |key| Check { policy: &policy, key, cost: Cost::ONE };
+        let checks: Vec<_> = keys.iter().map(|key| new(&**key)).collect();
+        let operation = Operation::Check { lease: None };
+        let request = Request { operation, checks: &checks, request_id: None };
+        bench.store.decide_now(&request).unwrap().allowed()
+    };
+    let unbounded = Bench::new(|builder| builder);
+    let before = unbounded.store.bytes();
+    assert!(request(&unbounded, 0));
+    let states = unbounded.store.bytes() - before;
+    drop(unbounded);
+    let bench = Bench::new(|builder| builder.max_bytes(2 * MIB));
+    let mut greatest = 0;
+    for index in 0..1_000 {
+        request(&bench, 32 * index);
+        greatest = greatest.max(bench.store.bytes());
+    }
+    println!("{states} bytes per request, at most {greatest} bytes, {:?}", bench.store.stats());
+    assert!((2 * MIB..=2 * MIB + states).contains(&greatest), "{greatest}, {states}");
+    let stats = bench.store.stats();
+    // Keys of other requests are evicted, and the requests are admitted.
+    assert!(stats.evicted > 20_000 && stats.full < 10_000, "{stats:?}");
+}
+
 #[test]
 fn checks_that_need_memory_are_refused_if_no_key_can_be_evicted() {
     for (table_full, allowed) in [(TableFull::Deny, false), (TableFull::Allow, true)] {

@@ -83,7 +83,7 @@ impl MemoryStoreBuilder {
     /// evicted, the decision for a check that needs more memory is that of a full table.
     ///
     /// The bytes are those requested from the allocator. Each thread may exceed the bound by the
-    /// growth of one key.
+    /// growth of the states of one request.
     pub const fn max_bytes(mut self, max: usize) -> Self {
         self.max_bytes = max;
         self
@@ -285,8 +285,9 @@ impl MemoryStore {
         self.own_tables().iter().for_each(|(_, table)| visit(table));
     }
 
-    /// Evicts keys of another shard if the budget is nearly used up and the operation may need more.
-    fn reclaim(&self, operation: &Operation, now: Timestamp) {
+    /// Evicts keys of as many other shards as there are checks, if the budget is nearly used up and
+    /// the operation may need more.
+    fn reclaim(&self, operation: &Operation, checks: usize, now: Timestamp) {
         /// The number of shards to search, so that a single request does not search all.
         const SHARDS: usize = 8;
         let may_grow = may_grow(operation) || matches!(operation, Operation::Block { .. });
@@ -297,16 +298,18 @@ impl MemoryStore {
         let own_tables = own_tables.iter().map(|(_, table)| &**table);
         let tables: Vec<_> = std::iter::once(&self.table).chain(own_tables).collect();
         let shards: usize = tables.iter().map(|table| table.shard_count()).sum();
-        for _ in 0..SHARDS {
+        let mut evicted = 0;
+        for _ in 0..SHARDS.max(checks) {
             let mut index = self.shed.fetch_add(1, Ordering::Relaxed) % shards;
             for table in &tables {
                 let Some(next) = index.checked_sub(table.shard_count()) else {
-                    if table.lock(index).shed(now) {
-                        return;
-                    }
+                    evicted += usize::from(table.lock(index).shed(now));
                     break;
                 };
                 index = next;
+            }
+            if evicted >= checks || evicted > 0 && !self.budget.is_nearly_used_up() {
+                return;
             }
         }
     }

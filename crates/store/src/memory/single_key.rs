@@ -80,7 +80,7 @@ impl MemoryStore {
         cost: u64,
         now: Timestamp,
     ) -> Decision {
-        self.reclaim(operation, now);
+        self.reclaim(operation, 1, now);
         let call = Call { operation, policy, key, cost, now };
         self.with_table(policy, |table| {
             let address = table.address(policy, key);

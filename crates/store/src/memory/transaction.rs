@@ -36,7 +36,7 @@ impl MemoryStore {
             let decision = self.decide_key(&request.operation, policy, &key, check.cost.get(), now);
             return Answer { decisions: vec![decision] };
         }
-        self.reclaim(&request.operation, now);
+        self.reclaim(&request.operation, request.checks.len(), now);
         let own_tables: Vec<_> = request
             .checks
             .iter()
