@@ -230,14 +230,13 @@ impl MemoryStore {
         request: &Request<'_>,
         now: Timestamp,
     ) -> Result<Answer, RequestError> {
+        let (id, fingerprint) = (hash_of(id), fingerprint(request));
         #[expect(clippy::expect_used, reason = "the remainder is below ID_PARTITIONS")]
         let partition = usize::try_from(self.id_hasher.hash_one(id) % u64::from(ID_PARTITIONS))
             .expect("a partition fits usize");
         // Held while deciding, so that of two concurrent requests with one id the second waits for
         // the answer to the first.
         let mut ids = lock(&self.request_ids[partition]);
-        let fingerprint = fingerprint(request);
-        let id = hash_of(id);
         match ids.look_up(&id, &fingerprint, now) {
             Lookup::Repeat(answer) => Ok(answer),
             Lookup::Reused => Err(RequestError::RequestIdReused),
