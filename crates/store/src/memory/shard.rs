@@ -109,6 +109,38 @@ impl Shard {
         is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
 
+    /// Returns the slot of a known key that [`Shard::fast_path_mut`] would return if its state were
+    /// stored inline.
+    pub(crate) fn single_limit_slot(
+        &self,
+        tag: Tag,
+        policy: &Policy,
+        key: &StoredKey<'_>,
+    ) -> Option<SlotIndex> {
+        let slot = self.find(tag, policy, key)?;
+        let is_plain = self.entry(slot)?.state.is_single_limit_of(policy);
+        (is_plain && self.blocks.is_empty()).then_some(slot)
+    }
+
+    /// Changes the state in an occupied slot in its place.
+    pub(crate) fn change_state<T>(
+        &mut self,
+        slot: SlotIndex,
+        change: impl FnOnce(&mut KeyState, &mut Anomalies) -> T,
+    ) -> T {
+        let mut anomalies = self.counts.anomalies;
+        let state = self.state_mut(slot);
+        let before = state.heap_bytes();
+        let changed = change(state, &mut anomalies);
+        let after = state.heap_bytes();
+        self.counts.anomalies = anomalies;
+        if before != after {
+            self.heap = self.heap - before + after;
+            self.record_usage();
+        }
+        changed
+    }
+
     /// Returns the state in an occupied slot.
     #[inline]
     pub(crate) fn state_mut(&mut self, slot: SlotIndex) -> &mut KeyState {

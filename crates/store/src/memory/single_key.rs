@@ -37,6 +37,13 @@ impl MemoryStore {
             // A tail call: the decision is written directly to the caller's memory.
             return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
+        if !self.budget.is_nearly_used_up()
+            && let Some(slot) = shard.single_limit_slot(address.tag, policy, &key)
+        {
+            return shard.change_state(slot, |state, anomalies| {
+                check_single_limit(policy, state, cost.get(), now, anomalies)
+            });
+        }
         drop(shard);
         self.check_any(policy, &key, cost, None)
     }
