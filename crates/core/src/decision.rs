@@ -27,7 +27,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The name in every protocol.
+    /// The name. See also [`Decision::reason_name`].
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -217,6 +217,14 @@ impl Decision {
     #[must_use]
     pub fn is_shadow_denial(&self) -> bool {
         self.shadow && self.each_limit().any(|limit| !limit.allowed)
+    }
+
+    /// The name of the reason in every protocol: that of [`Decision::reason`], or `ok` if the limits
+    /// admit the request.
+    #[must_use]
+    pub fn reason_name(&self) -> &'static str {
+        let is_ok = self.reason == Reason::Limit && self.allowed && !self.is_shadow_denial();
+        if is_ok { "ok" } else { self.reason.as_str() }
     }
 
     /// The size of its heap allocations in bytes.

@@ -50,7 +50,7 @@ fn write_decision(
     hint: Option<&str>,
 ) {
     json.put(r#"{"allowed":"#, decision.allowed);
-    json.put(r#","reason":"#, decision.reason.as_str());
+    json.put(r#","reason":"#, decision.reason_name());
     // Names and limits contain no characters that JSON escapes.
     json.put(r#","policy":"#, policy.name());
     json.put(r#","capacity":"#, decision.capacity);

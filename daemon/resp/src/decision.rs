@@ -45,7 +45,7 @@ pub(super) fn write(
     let optional = usize::from(response == ResponseKind::Change) + usize::from(hint.is_some());
     out.map(15 + ids + optional);
     flag(out, "allowed", decision.allowed);
-    word(out, "reason", decision.reason.as_str());
+    word(out, "reason", decision.reason_name());
     word(out, "policy", policy.name());
     count(out, "capacity", decision.capacity);
     count(out, "remaining", decision.remaining);

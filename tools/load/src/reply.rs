@@ -17,7 +17,7 @@ pub(crate) struct Decision {
 }
 
 /// The `reason` of a decision by limits.
-const BY_LIMITS: &str = "limit";
+const BY_LIMITS: [&str; 2] = ["ok", "limit"];
 
 impl Decision {
     /// A decision in a protocol that reports nothing else.
@@ -35,7 +35,7 @@ impl Decision {
     ) -> Self {
         // No limiter has a time beyond the largest timestamp: it is noise.
         let time = Some(time).filter(|micros| *micros < Timestamp::MAX.as_micros());
-        Decision { allowed, degraded, by_limits: reason == BY_LIMITS, time, delay }
+        Decision { allowed, degraded, by_limits: BY_LIMITS.contains(&reason), time, delay }
     }
 }
 

@@ -82,11 +82,13 @@ fn decision(response: ResponseKind) -> Value {
         Reason::DenyList,
         Reason::AllowList,
         Reason::Store,
-    ];
+    ]
+    .map(Reason::as_str);
+    let reasons: Vec<&str> = ["ok"].into_iter().chain(reasons).collect();
     let sources = [Source::Store, Source::Lease, Source::DenyCache, Source::Fallback];
     let mut required = vec![
         ("allowed", boolean(ALLOWED)),
-        ("reason", json!({ "type": "string", "enum": reasons.map(Reason::as_str) })),
+        ("reason", json!({ "type": "string", "enum": reasons })),
         ("policy", text("The policy's name.")),
         ("capacity", count("The capacity of the binding limit.")),
         ("remaining", count(REMAINING)),

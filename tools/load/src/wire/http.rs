@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn responses_are_parsed_once_they_are_complete() {
-        let body = r#"{"allowed":true,"reason":"limit","time":5.25,"delay":0}"#;
+        let body = r#"{"allowed":true,"reason":"ok","time":5.25,"delay":0}"#;
         let check = |head: &str, body: &str, expected: Result<bool, ErrorKind>| {
             let all = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             let http = http(true);

@@ -15,7 +15,7 @@ fn wires() -> Vec<(Wire, String)> {
     let keys = Keys { prefix: "k".into(), count: 10, zipf: None, seed: 1 };
     let resp = |command| Wire::resp(&endpoint, command, &check, &keys, false).unwrap();
     let json =
-        r#"{"allowed":true,"reason":"limit","time":7.5,"delay":0.25,"limits":[{"limit":"10/s"}]}"#;
+        r#"{"allowed":true,"reason":"ok","time":7.5,"delay":0.25,"limits":[{"limit":"10/s"}]}"#;
     let http = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{json}", json.len());
     let map = "*12\r\n$7\r\nallowed\r\n:1\r\n$6\r\nreason\r\n$5\r\nlimit\r\n$8\r\ndegraded\r\n:0\r\n\
                $7\r\ntime_us\r\n:7500000\r\n$8\r\ndelay_us\r\n:250000\r\n$6\r\nlimits\r\n*1\r\n*4\r\n\
