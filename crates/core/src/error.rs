@@ -142,6 +142,14 @@ pub enum RequestError {
     NeedsLease,
     /// The request id was used before with other arguments.
     RequestIdReused,
+    /// A settlement has no request id.
+    NoRequestId,
+    /// No charge is known for the request id and the checks of a settlement.
+    UnknownCharge,
+    /// The charge was settled before with another cost.
+    ChargeSettled,
+    /// A settlement has another cost than the check for a policy with a concurrency limit.
+    LeaseCost,
 }
 
 impl fmt::Display for RequestError {
@@ -182,6 +190,22 @@ impl fmt::Display for RequestError {
             ),
             RequestError::RequestIdReused => f.write_str(
                 "the request_id was used before with other arguments; use a new one for each request",
+            ),
+            RequestError::NoRequestId => {
+                f.write_str("settle needs the request_id of the check that charged the estimate")
+            }
+            RequestError::UnknownCharge => f.write_str(
+                "no charge with this request_id and these checks is known, so nothing is settled: the \
+                 check was denied, had another policy or key, or is older than request ids are \
+                 remembered",
+            ),
+            RequestError::ChargeSettled => f.write_str(
+                "the charge with this request_id is settled already, with another cost; the first \
+                 settlement counts",
+            ),
+            RequestError::LeaseCost => f.write_str(
+                "settle does not change the cost of a lease; send the cost of the check for each \
+                 policy with a concurrent limit",
             ),
         }
     }

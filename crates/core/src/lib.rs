@@ -43,7 +43,8 @@ mod time;
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};
 pub use decide::{
     CheckContext, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
-    ReservationInspection, check_single_limit, decide, decide_one, fall_back, inspect,
+    RecordedCharge, ReservationInspection, check_single_limit, decide, decide_one, fall_back,
+    inspect, settle, split_settled,
 };
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};

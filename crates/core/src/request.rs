@@ -78,6 +78,9 @@ pub enum Operation {
     },
     /// Charges at any level, into a debt of at most one more capacity.
     Penalize,
+    /// Replaces the cost that a check charged by the actual one, once. The request has the id and the
+    /// checks of that check, with the actual costs.
+    Settle,
     /// Removes the state of the key, except a block.
     Reset,
     /// Denies every check of the key.
@@ -120,9 +123,10 @@ pub struct Check<'a> {
 pub struct Request<'a> {
     /// The operation.
     pub operation: Operation,
-    /// The checks. Only check, peek and acquire take several.
+    /// The checks. Only check, peek, acquire and settle take several.
     pub checks: &'a [Check<'a>],
-    /// The id of the request. A repeated request with the same id gets the first decision again.
+    /// The id of the request. A repeated request with the same id gets the first decision again. That
+    /// of a settlement is the id of the check.
     pub request_id: Option<&'a [u8]>,
 }
 
@@ -145,6 +149,7 @@ impl Operation {
             Operation::Cancel { .. } => "cancel",
             Operation::Refund { .. } => "refund",
             Operation::Penalize => "penalize",
+            Operation::Settle => "settle",
             Operation::Reset => "reset",
             Operation::Block { .. } => "block",
             Operation::Unblock => "unblock",
@@ -169,7 +174,13 @@ impl Operation {
 
     /// Whether the operation takes several checks.
     const fn takes_several(&self) -> bool {
-        matches!(self, Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. })
+        matches!(
+            self,
+            Operation::Check { .. }
+                | Operation::Peek
+                | Operation::Acquire { .. }
+                | Operation::Settle
+        )
     }
 }
 
@@ -178,7 +189,8 @@ impl Request<'_> {
     ///
     /// # Errors
     /// There is no check, or there are too many; a key is empty or too long; the amount to take,
-    /// refund or penalize is 0; or the operation does not apply to the policy's limits.
+    /// refund or penalize is 0; a settlement has no id; or the operation does not apply to the policy's
+    /// limits.
     pub fn validate(&self) -> Result<(), RequestError> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),
@@ -191,6 +203,9 @@ impl Request<'_> {
         }
         if self.request_id.is_some_and(|id| !(1..=MAX_REQUEST_ID_LEN).contains(&id.len())) {
             return Err(RequestError::RequestId);
+        }
+        if self.operation == Operation::Settle && self.request_id.is_none() {
+            return Err(RequestError::NoRequestId);
         }
         self.checks.iter().try_for_each(|check| self.validate_check(check))
     }

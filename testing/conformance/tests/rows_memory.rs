@@ -20,7 +20,7 @@ fn no_file_is_missing() {
     assert_eq!(files().unwrap(), FILES);
 }
 
-const FILES: [&str; 47] = [
+const FILES: [&str; 48] = [
     "changes/clock-steps.rows",
     "changes/counts.rows",
     "changes/two-forms.rows",
@@ -42,6 +42,7 @@ const FILES: [&str; 47] = [
     "operations/refund.rows",
     "operations/reserve.rows",
     "operations/reset.rows",
+    "operations/settle.rows",
     "operations/take.rows",
     "patterns/01-single-counter.rows",
     "patterns/03-sliding-over-seconds.rows",

@@ -22,7 +22,7 @@ pub use state::{
     Anomalies, FixedWindowState, Lease, LeaseSet, LimitState, LogCoverage, LogEntry, MAX_LEASES,
     Parameters, SlidingLogState, SlidingWindowState, TokenBucketState,
 };
-pub(crate) use state::{Charge, Usage};
+pub(crate) use state::{Charge, Refund, Usage};
 pub(crate) use token_bucket::TokenBucket;
 
 use crate::id::Id;
@@ -302,21 +302,21 @@ impl Algorithm {
         }
     }
 
-    /// Refunds up to `count` and returns how much. Leases are released, not refunded.
+    /// Refunds up to a count and returns how much. Leases are released, not refunded.
     pub(crate) fn refund(
         &self,
         state: &mut LimitState,
         usage: &Usage,
-        count: u64,
-        time: Option<Timestamp>,
+        refund: &Refund,
     ) -> u64 {
+        let Refund { count, time, .. } = *refund;
         let refunded = match (self, usage, &mut *state) {
             (
                 Algorithm::TokenBucket(bucket),
                 Usage::TokenBucket(level),
                 LimitState::TokenBucket(state),
             ) => {
-                let (level, refunded) = bucket.refund(*state, level, count, time);
+                let (level, refunded) = bucket.refund(*state, level, refund);
                 *state = level;
                 refunded
             }

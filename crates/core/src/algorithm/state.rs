@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::id::Id;
+use crate::time::Timestamp;
 
 /// How far ahead of now a state may be, in µs (10 s), beyond the time that it needs to recover.
 ///
@@ -219,6 +220,17 @@ pub(crate) struct Charge {
     pub(crate) lease: Option<Id>,
     /// The most entries of a sliding log.
     pub(crate) log_entries: usize,
+}
+
+/// A refund to a limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refund {
+    pub(crate) count: u64,
+    /// The time of the charge; without it the newest charges are refunded.
+    pub(crate) time: Option<Timestamp>,
+    /// When the limit would have recovered after the charge, in µs since the epoch: of a token bucket or
+    /// a queue, no more is refunded than would still be used without later charges.
+    pub(crate) recovers_at: Option<u64>,
 }
 
 impl LimitState {

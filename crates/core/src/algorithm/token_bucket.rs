@@ -1,7 +1,7 @@
 //! Token bucket (GCRA) and queue: a level of used tokens that drains at a constant rate.
 
 use super::exact::{Divisor, EXACT, gcd};
-use super::state::{Anomalies, MAX_CLOCK_SKEW, Parameters, TokenBucketState};
+use super::state::{Anomalies, MAX_CLOCK_SKEW, Parameters, Refund, TokenBucketState};
 use crate::time::Timestamp;
 
 /// A token bucket or queue that refills `per_tick / per_token` tokens a tick.
@@ -176,21 +176,29 @@ impl TokenBucket {
         self.per_token.floor((2 * self.full).saturating_sub(level.used))
     }
 
-    /// Refunds up to `tokens` of what is used at the current level. The state keeps its time, which
-    /// is that of its newest charge. A queue refunds nothing behind which others have queued.
+    /// Refunds up to a count of tokens of what is used at the current level. The state keeps its time,
+    /// which is that of its newest charge. A queue refunds nothing behind which others have queued.
     pub(crate) fn refund(
         &self,
         state: TokenBucketState,
         current: &TokenBucketState,
-        tokens: u64,
-        time: Option<Timestamp>,
+        refund: &Refund,
     ) -> (TokenBucketState, u64) {
+        let Refund { count, time, recovers_at } = *refund;
         let queued_behind = self.queue && time.is_some_and(|time| state.at > time.as_micros());
         if queued_behind {
             return (state, 0);
         }
-        let units = tokens.saturating_mul(self.per_token.get()).min(current.used);
+        let undrained = recovers_at.map_or(u64::MAX, |end| self.units_until(current.at, end));
+        let units =
+            count.saturating_mul(self.per_token.get()).min(undrained).min(current.used);
         (TokenBucketState { used: state.used - units, ..state }, self.per_token.floor(units))
+    }
+
+    /// The units that drain from a time until a later one, at most those of the highest level.
+    fn units_until(&self, at: u64, end: u64) -> u64 {
+        let ticks = (end.saturating_sub(at) / self.tick).min(self.ticks_to_drain);
+        ticks * self.per_tick.get()
     }
 
     /// Refunds a reservation of `cost`: its cost less what was charged after it. A queue refunds

@@ -7,6 +7,7 @@ mod fallback;
 mod fast_path;
 mod inspect;
 mod operations;
+mod settle;
 
 pub use check::{decide, decide_one};
 pub use context::CheckContext;
@@ -16,3 +17,4 @@ pub use inspect::{
     Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES, ReservationInspection,
     inspect,
 };
+pub use settle::{RecordedCharge, settle, split_settled};

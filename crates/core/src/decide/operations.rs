@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 
 use super::context::CheckContext;
 use super::evaluate::{Evaluation, describe};
-use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, TokenBucketState, Usage};
+use crate::algorithm::{
+    Algorithm, Anomalies, Charge, LimitState, Refund, TokenBucketState, Usage,
+};
 use crate::decision::Decision;
 use crate::id::Id;
 use crate::key::{Block, KeyState, Reservation};
@@ -25,12 +27,12 @@ pub(super) fn execute(
         Operation::Reserve { id, max_wait } => reserve(context, id, max_wait, now, anomalies),
         Operation::Cancel { id } => cancel(context, id, now, anomalies),
         Operation::Refund { time } => {
-            let count = context.cost;
+            let refund = Refund { count: context.cost, time, recovers_at: None };
             change_each(context, now, anomalies, |algorithm, state, usage, _| {
-                algorithm.refund(state, usage, count, time)
+                algorithm.refund(state, usage, &refund)
             })
         }
-        Operation::Penalize => penalize(context, now, anomalies),
+        Operation::Penalize => penalize(context, context.cost, now, anomalies),
         Operation::Reset => reset(context, now),
         Operation::Block { span } => block(context, span, now),
         Operation::Unblock => unblock(context, now),
@@ -47,6 +49,7 @@ pub(super) fn execute(
         Operation::Check { .. } | Operation::Acquire { .. } | Operation::Peek => {
             unreachable!("checks and peeks are decided elsewhere")
         }
+        Operation::Settle => unreachable!("a settlement needs the charge that the store recorded"),
     }
 }
 
@@ -205,7 +208,7 @@ fn cancel(
 }
 
 /// Changes the state of every limit. `change` returns by how much; the greatest change is granted.
-fn change_each(
+pub(super) fn change_each(
     context: &mut CheckContext<'_>,
     now: Timestamp,
     anomalies: &mut Anomalies,
@@ -231,8 +234,14 @@ fn change_each(
     Decision { granted, changed, ..context.report(now) }
 }
 
-fn penalize(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Decision {
-    let (count, charge) = (context.cost, context.charge(0));
+/// Charges `count` to each limit, into a debt of at most one more capacity.
+pub(super) fn penalize(
+    context: &mut CheckContext<'_>,
+    count: u64,
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Decision {
+    let charge = context.charge(0);
     let mut charged = Vec::with_capacity(context.policy.limits().len());
     let decision = change_each(context, now, anomalies, |algorithm, state, usage, anomalies| {
         let cost = count.min(algorithm.max_penalty(usage));

@@ -6,6 +6,7 @@ mod entry;
 mod eviction;
 mod policy_counts;
 mod request_ids;
+mod settle;
 mod shard;
 mod single_key;
 mod slots;
@@ -237,6 +238,9 @@ impl MemoryStore {
         // Held while deciding, so that of two concurrent requests with one id the second waits for
         // the answer to the first.
         let mut ids = lock(&self.request_ids[partition]);
+        if request.operation == Operation::Settle {
+            return self.settle(&mut ids, &id, request, now);
+        }
         match ids.look_up(&id, &fingerprint, now) {
             Lookup::Repeat(answer) => Ok(answer),
             Lookup::Reused => Err(RequestError::RequestIdReused),
@@ -244,7 +248,7 @@ impl MemoryStore {
                 let answer = self.decide_at(request, now);
                 if answer.allowed() {
                     let expires_at = now.saturating_add(self.horizon);
-                    ids.record(id, Record { fingerprint, answer: answer.clone(), expires_at });
+                    ids.record(id, Record::new(request, fingerprint, &answer, expires_at));
                 }
                 Ok(answer)
             }

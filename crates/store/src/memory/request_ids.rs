@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use sha2::{Digest as _, Sha256};
-use tollgate_core::{Decision, Operation, Request, Timestamp};
+use tollgate_core::{Check, Decision, Operation, Policy, Request, RequestError, Timestamp};
 
 use super::budget::{Budget, Usage};
 use crate::store::Answer;
@@ -24,9 +24,18 @@ pub(crate) fn hash_of(id: &[u8]) -> Hash {
 /// and costs. A repeat without an id of its own gets a new random one, so the ids of leases and
 /// reservations that a request creates are not included.
 pub(crate) fn fingerprint(request: &Request<'_>) -> Hash {
+    let checks = request.checks.iter().map(|check| (check, check.cost.get()));
+    fingerprint_of(&request.operation, checks)
+}
+
+/// Returns the fingerprint of a request with other costs.
+fn fingerprint_of<'a>(
+    operation: &Operation,
+    checks: impl Iterator<Item = (&'a Check<'a>, u64)>,
+) -> Hash {
     let mut hash = Sha256::new();
-    hash.update(request.operation.as_str());
-    let number = match request.operation {
+    hash.update(operation.as_str());
+    let number = match *operation {
         Operation::Reserve { max_wait, .. } => Some(u128::from(max_wait.get())),
         Operation::Refund { time } => time.map(|time| u128::from(time.as_micros())),
         Operation::Block { span } => span.map(|span| u128::from(span.get())),
@@ -38,12 +47,12 @@ pub(crate) fn fingerprint(request: &Request<'_>) -> Hash {
     // The name ends at this byte.
     hash.update([u8::from(number.is_some())]);
     hash.update(number.unwrap_or(0).to_le_bytes());
-    for check in request.checks {
+    for (check, cost) in checks {
         for part in [check.policy.name().as_bytes(), check.key] {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
-        hash.update(check.cost.get().to_le_bytes());
+        hash.update(cost.to_le_bytes());
     }
     hash.finalize().into()
 }
@@ -54,14 +63,95 @@ pub(crate) struct Record {
     pub(crate) fingerprint: Hash,
     pub(crate) answer: Answer,
     pub(crate) expires_at: Timestamp,
+    /// The checks of a request that can be settled; empty for the other operations.
+    pub(crate) charged: Box<[ChargedCheck]>,
+    pub(crate) settlement: Option<Box<Settlement>>,
+}
+
+/// What a check charged.
+#[derive(Debug)]
+pub(crate) struct ChargedCheck {
+    /// The policy with its limits at that time.
+    pub(crate) policy: Policy,
+    pub(crate) cost: u64,
+}
+
+/// The actual costs of a request, and the answer to its settlement.
+#[derive(Debug)]
+pub(crate) struct Settlement {
+    pub(crate) costs: Box<[u64]>,
+    pub(crate) answer: Answer,
 }
 
 impl Record {
-    fn heap_bytes(&self) -> usize {
-        let decisions = &self.answer.decisions;
-        let details: usize = decisions.iter().map(Decision::heap_bytes).sum();
-        decisions.capacity() * size_of::<Decision>() + details
+    pub(crate) fn new(
+        request: &Request<'_>,
+        fingerprint: Hash,
+        answer: &Answer,
+        expires_at: Timestamp,
+    ) -> Record {
+        let charge = |check: &Check<'_>| ChargedCheck {
+            policy: check.policy.clone(),
+            cost: check.cost.get(),
+        };
+        let charged = match request.operation {
+            Operation::Check { .. } => request.checks.iter().map(charge).collect(),
+            _ => Box::default(),
+        };
+        Record { fingerprint, answer: answer.clone(), expires_at, charged, settlement: None }
     }
+
+    /// Returns the answer to an earlier settlement with the same costs.
+    ///
+    /// # Errors
+    /// The record is not that of these checks, or it was settled with other costs.
+    pub(crate) fn settled(&self, checks: &[Check<'_>]) -> Result<Option<Answer>, RequestError> {
+        if self.charged.is_empty() || self.charged.len() != checks.len() {
+            return Err(RequestError::UnknownCharge);
+        }
+        let charged = self.charged.iter().zip(checks);
+        let is_same = self.fingerprint
+            == fingerprint_of(
+                &Operation::Check { lease: None },
+                charged.map(|(charged, check)| (check, charged.cost)),
+            );
+        match &self.settlement {
+            _ if !is_same => Err(RequestError::UnknownCharge),
+            None => Ok(None),
+            Some(settlement) if settlement.has_costs_of(checks) => {
+                Ok(Some(repeated(&settlement.answer)))
+            }
+            Some(_) => Err(RequestError::ChargeSettled),
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let settlement = self.settlement.as_ref().map_or(0, |settlement| {
+            size_of_val(&**settlement)
+                + size_of_val(&*settlement.costs)
+                + heap_bytes_of(&settlement.answer)
+        });
+        heap_bytes_of(&self.answer) + size_of_val(&*self.charged) + settlement
+    }
+}
+
+impl Settlement {
+    fn has_costs_of(&self, checks: &[Check<'_>]) -> bool {
+        self.costs.iter().copied().eq(checks.iter().map(|check| check.cost.get()))
+    }
+}
+
+fn heap_bytes_of(answer: &Answer) -> usize {
+    let decisions = &answer.decisions;
+    let details: usize = decisions.iter().map(Decision::heap_bytes).sum();
+    decisions.capacity() * size_of::<Decision>() + details
+}
+
+/// Returns an answer, marked as a repeat.
+fn repeated(answer: &Answer) -> Answer {
+    let mut answer = answer.clone();
+    answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
+    answer
 }
 
 /// The recent answers of one partition of the request ids.
@@ -108,9 +198,27 @@ impl RequestIds {
         if record.fingerprint != *fingerprint {
             return Lookup::Reused;
         }
-        let mut answer = record.answer.clone();
-        answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
-        Lookup::Repeat(answer)
+        Lookup::Repeat(repeated(&record.answer))
+    }
+
+    /// Returns the record of an id.
+    pub(crate) fn get(&mut self, id: &Hash, now: Timestamp) -> Option<&Record> {
+        self.remove_expired(now);
+        self.records.get(id).filter(|record| now < record.expires_at)
+    }
+
+    /// Records a settlement. If it has no room, the charge is forgotten, so that it cannot be settled
+    /// twice.
+    pub(crate) fn settle(&mut self, id: &Hash, settlement: Settlement) {
+        let Some(mut record) = self.records.remove(id) else { return };
+        self.heap -= record.heap_bytes();
+        record.settlement = Some(Box::new(settlement));
+        let heap = record.heap_bytes();
+        if self.bytes() + heap <= self.max_bytes {
+            self.heap += heap;
+            self.records.insert(*id, record);
+        }
+        self.record_usage();
     }
 
     /// Records an answer; removes the oldest records beyond the bounds.

@@ -1,8 +1,8 @@
 //! Operations on a single key, under one lock.
 
 use tollgate_core::{
-    CheckContext, Cost, Decision, Id, Inspection, KeyState, Operation, Policy, Timestamp,
-    check_single_limit, decide_one, inspect,
+    CheckContext, Cost, Decision, Id, Inspection, KeyState, Operation, Policy, RecordedCharge,
+    Timestamp, check_single_limit, decide_one, inspect, settle,
 };
 
 use super::MemoryStore;
@@ -87,8 +87,24 @@ impl MemoryStore {
         cost: u64,
         now: Timestamp,
     ) -> Decision {
+        self.execute(&Call { operation, policy, key, cost, charge: None, now })
+    }
+
+    /// Settles a check on one key; see [`settle`].
+    pub(super) fn settle_key(
+        &self,
+        policy: &Policy,
+        key: &StoredKey<'_>,
+        cost: u64,
+        charge: Option<&RecordedCharge>,
+        now: Timestamp,
+    ) -> Decision {
+        self.execute(&Call { operation: &Operation::Settle, policy, key, cost, charge, now })
+    }
+
+    fn execute(&self, call: &Call<'_>) -> Decision {
+        let Call { operation, policy, key, cost, now, .. } = *call;
         self.reclaim(operation, 1, now);
-        let call = Call { operation, policy, key, cost, now };
         self.with_table(policy, |table| {
             let address = table.address(policy, key);
             let mut shard = table.lock(address.shard);
@@ -107,6 +123,8 @@ struct Call<'a> {
     policy: &'a Policy,
     key: &'a StoredKey<'a>,
     cost: u64,
+    /// The charge that a settlement replaces.
+    charge: Option<&'a RecordedCharge>,
     now: Timestamp,
 }
 
@@ -116,8 +134,11 @@ impl Call<'_> {
         let mut block = known;
         let mut context =
             CheckContext { policy: self.policy, state, block: &mut block, cost: self.cost };
-        let decision =
-            decide_one(self.operation, &mut context, self.now, &mut shard.counts.anomalies);
+        let anomalies = &mut shard.counts.anomalies;
+        let decision = match self.operation {
+            Operation::Settle => settle(&mut context, self.charge, self.now, anomalies),
+            operation => decide_one(operation, &mut context, self.now, anomalies),
+        };
         if block != known {
             shard.blocks.set(self.policy.name(), self.key, block);
             shard.record_usage();

@@ -14,6 +14,7 @@ mod limit;
 mod number;
 mod operations;
 mod request_ids;
+mod settle;
 mod shape;
 mod sliding_window;
 mod stored;
@@ -91,6 +92,9 @@ impl Model {
         validate::validate(request)?;
         let now = Int::from(now.as_micros());
         self.advance_to(now);
+        if request.operation == Operation::Settle {
+            return self.settle(request, now);
+        }
         if let Some(answer) = self.memory.recall(request, now)? {
             return Ok(answer);
         }

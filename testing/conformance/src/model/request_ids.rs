@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Id, Operation, Request, RequestError};
+use tollgate_core::{Id, Limit, Operation, Request, RequestError};
 
 use super::expected::Expected;
 use super::number::Int;
@@ -23,6 +23,10 @@ struct CachedAnswer {
     until: Int,
     arguments: Arguments,
     answer: Vec<Expected>,
+    /// The limits of each check's policy.
+    limits: Vec<Vec<Limit>>,
+    /// The actual costs of a settled request, and the answer to the settlement.
+    settled: Option<(Vec<u64>, Vec<Expected>)>,
     /// Whether its end has passed at some earlier time, so that a store may have dropped it.
     lapsed: bool,
 }
@@ -44,6 +48,18 @@ fn arguments(request: &Request<'_>) -> Arguments {
 /// The id of the request. Peeks ignore it.
 fn id<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
     request.request_id.filter(|_| request.operation != Operation::Peek)
+}
+
+fn actual_costs(request: &Request<'_>) -> Vec<u64> {
+    request.checks.iter().map(|check| check.cost.get()).collect()
+}
+
+/// What is known about the charge of a request id.
+pub(super) enum Charges {
+    /// The cost, the first answer and the limits of each check.
+    Unsettled(Vec<(u64, Expected, Vec<Limit>)>),
+    /// The answer to its settlement.
+    Settled(Vec<Expected>),
 }
 
 impl Memory {
@@ -77,13 +93,53 @@ impl Memory {
         Ok(Some(answer))
     }
 
+    /// What the checks of a settlement were charged, with their first answers and limits.
+    pub(super) fn charges(
+        &self,
+        request: &Request<'_>,
+        now: Int,
+    ) -> Result<Charges, RequestError> {
+        let remembered =
+            id(request).and_then(|id| self.0.get(id)).filter(|answer| now < answer.until);
+        let remembered = remembered.ok_or(RequestError::UnknownCharge)?;
+        let (operation, charged) = &remembered.arguments;
+        let places = charged.iter().map(|(place, _)| place.clone());
+        let is_same = places.eq(request.checks.iter().map(place));
+        if !matches!(operation, Operation::Check { .. }) || !is_same {
+            return Err(RequestError::UnknownCharge);
+        }
+        if let Some((costs, answer)) = &remembered.settled {
+            if *costs != actual_costs(request) {
+                return Err(RequestError::ChargeSettled);
+            }
+            let mut answer = answer.clone();
+            answer.iter_mut().for_each(|answer| answer.replayed = true);
+            return Ok(Charges::Settled(answer));
+        }
+        let answers = remembered.answer.iter().zip(&remembered.limits);
+        let charge = |((_, cost), (answer, limits)): (&(Place, u64), (&Expected, &Vec<Limit>))| {
+            (*cost, answer.clone(), limits.clone())
+        };
+        Ok(Charges::Unsettled(charged.iter().zip(answers).map(charge).collect()))
+    }
+
+    /// Stores the answer to a settlement until the charge is forgotten.
+    pub(super) fn settle(&mut self, request: &Request<'_>, answer: &[Expected]) {
+        if let Some(remembered) = id(request).and_then(|id| self.0.get_mut(id)) {
+            remembered.settled = Some((actual_costs(request), answer.to_vec()));
+        }
+    }
+
     /// Stores a decision that admits.
     pub(super) fn remember(&mut self, request: &Request<'_>, answer: &[Expected], now: Int) {
         let admitted = answer.iter().all(|answer| answer.allowed);
         if let Some(id) = id(request).filter(|_| admitted) {
             let (until, arguments) = (now + HORIZON, arguments(request));
             let answer = answer.to_vec();
-            let remembered = CachedAnswer { until, arguments, answer, lapsed: false };
+            let limits = request.checks.iter().map(|check| check.policy.limits().to_vec());
+            let (limits, settled) = (limits.collect(), None);
+            let remembered =
+                CachedAnswer { until, arguments, answer, limits, settled, lapsed: false };
             self.0.insert(id.to_vec(), remembered);
         }
     }

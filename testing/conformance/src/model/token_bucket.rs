@@ -66,6 +66,11 @@ impl TokenBucket {
         if self.is_queue && behind { 0 } else { self.refund_any(time, parts) }
     }
 
+    /// The parts that drain from one time to a later one.
+    pub(super) fn drained_until(&self, time: Int, end: Int) -> Int {
+        (end.div_euclid(self.tick) - time.div_euclid(self.tick)).max(0) * self.rate
+    }
+
     /// How long from `now` until the level of `time` has drained, rounded up to a µs.
     pub(super) fn drained_after(&self, now: Int, time: Int) -> Int {
         let level = self.used(time);

@@ -9,7 +9,10 @@ const MAX_REQUEST_ID_LEN: usize = 256;
 pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
     let several = matches!(
         request.operation,
-        Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. }
+        Operation::Check { .. }
+            | Operation::Peek
+            | Operation::Acquire { .. }
+            | Operation::Settle
     );
     match request.checks.len() {
         0 => return Err(RequestError::NoCheck),
@@ -23,6 +26,9 @@ pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
         && (id.is_empty() || id.len() > MAX_REQUEST_ID_LEN)
     {
         return Err(RequestError::RequestId);
+    }
+    if request.operation == Operation::Settle && request.request_id.is_none() {
+        return Err(RequestError::NoRequestId);
     }
     for check in request.checks {
         validate_key(check)?;

@@ -87,6 +87,7 @@ fn operation(name: &str, options: &mut Options) -> Result<Operation, Mistake> {
         "take" => Operation::Take,
         "refund" => Operation::Refund { time: options.time.take() },
         "penalize" => Operation::Penalize,
+        "settle" => Operation::Settle,
         "reset" => Operation::Reset,
         "block" => Operation::Block { span: options.span.take() },
         "unblock" => Operation::Unblock,
