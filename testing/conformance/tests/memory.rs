@@ -45,6 +45,7 @@ properties! {
         "undefined" "reserve" "cancel" "refund" "acquire";
     equals_model_in_batches: 200 cases, covers "batches";
     equals_model_through_policy_changes: 1000 cases, covers "reserve" "refund" "acquire";
+    equals_model_with_settlements: 1500 cases, covers "settle" "undefined";
     admissions_stay_within_bound: 400 cases;
     predictions_are_exact: 400 cases, covers "retries" "nevers" "remaining" "resets";
     denials_leave_no_trace: 400 cases;
@@ -52,6 +53,8 @@ properties! {
     keys_are_independent: 400 cases;
     order_changes_nothing: 400 cases;
     answers_are_consistent: 400 cases;
+    settling_equals_checking: 400 cases, covers "used" "recovered";
+    settling_gives_back_no_more: 400 cases;
     refund_undoes_a_check: 400 cases, covers "refunds";
     refund_keeps_within_capacity: 400 cases, covers "refunded" "nothing";
     less_used_admits_more: 400 cases;

@@ -19,6 +19,7 @@ mod probe;
 mod refund;
 mod request_ids;
 mod runner;
+mod settle;
 mod strategies;
 mod trace;
 
@@ -29,7 +30,7 @@ pub use erase::{denials_leave_no_trace, keys_are_independent, peeks_leave_no_tra
 pub use ledger::{leases_match_ledger, reservations_match_ledger};
 pub use model::{
     equals_model, equals_model_in_batches, equals_model_through_policy_changes,
-    equals_model_with_clock_steps,
+    equals_model_with_clock_steps, equals_model_with_settlements,
 };
 pub use monotone::{
     higher_limit_admits_more, less_used_admits_more, scaled_units_change_nothing,
@@ -39,4 +40,5 @@ pub use order::{answers_are_consistent, order_changes_nothing};
 pub use probe::predictions_are_exact;
 pub use refund::{refund_keeps_within_capacity, refund_undoes_a_check};
 pub use request_ids::{repeats_charge_once, request_ids_expire_at_horizon};
+pub use settle::{settling_equals_checking, settling_gives_back_no_more};
 pub use runner::{Coverage, Outcome, Plan, Violation, assert_holds};

@@ -7,7 +7,7 @@ use super::play::{decide, decide_all, differences};
 use super::player::{Player, START};
 use super::runner::{Coverage, FailureReason, Outcome, Plan, run};
 use super::strategies::{several_policies, versions};
-use super::trace::{Step, steps};
+use super::trace::{Step, settlement_steps, steps};
 use crate::system::{ModelSystem, SystemUnderTest};
 
 /// The system and the model answer a trace over three policies and two keys equally.
@@ -45,9 +45,22 @@ pub fn equals_model_through_policy_changes(
     })
 }
 
+/// The same for checks that are settled, over policies that change or do not change.
+pub fn equals_model_with_settlements(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let fixed = several_policies::<3>().prop_map(|policies| policies.to_vec());
+    let clock = prop::bool::weighted(0.2);
+    let cases = (prop_oneof![3 => fixed, 1 => versions(3)], clock).prop_flat_map(
+        |(policies, backwards)| (Just(policies), Just(backwards), settlement_steps(3, 2, backwards)),
+    );
+    run(plan, &cases, |(policies, backwards, steps), coverage| {
+        play_both(system, &policies, Player::at(START, backwards), &steps, coverage)
+    })
+}
+
 /// The same for batches of requests, which are decided in order at one time.
 pub fn equals_model_in_batches(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
-    let cases = (several_policies::<3>(), steps(3, 2, false), 1..16_usize);
+    let steps = prop_oneof![3 => steps(3, 2, false), 1 => settlement_steps(3, 2, false)];
+    let cases = (several_policies::<3>(), steps, 1..16_usize);
     run(plan, &cases, |(policies, steps, batch), coverage| {
         play_batches(system, &policies, &steps, batch, coverage)
     })

@@ -12,10 +12,12 @@ use crate::model::Expected;
 pub(crate) struct TestRequest {
     pub(crate) time: Timestamp,
     pub(crate) operation: Operation,
-    /// Policy, key, cost.
-    pub(crate) checks: Vec<(Policy, Vec<u8>, Cost)>,
+    pub(crate) checks: Vec<TestCheck>,
     pub(crate) request_id: Option<Vec<u8>>,
 }
+
+/// Policy, key and cost.
+type TestCheck = (Policy, Vec<u8>, Cost);
 
 impl TestRequest {
     /// Passes the request to the system that decides it.
@@ -67,11 +69,13 @@ pub(crate) struct Player {
     reset: Option<Timestamp>,
     /// The times of the requests so far.
     times: Vec<Timestamp>,
+    /// The checks so far that have a request id.
+    named: Vec<TestRequest>,
 }
 
 impl Player {
     pub(crate) fn at(now: Timestamp, backwards: bool) -> Self {
-        Player { now, backwards, retry: None, reset: None, times: Vec::new() }
+        Player { now, backwards, retry: None, reset: None, times: Vec::new(), named: Vec::new() }
     }
 
     /// Advances the time and returns the request of the step.
@@ -84,12 +88,24 @@ impl Player {
             let cost = cost(check.cost, &policy);
             (policy, vec![b'k', check.key], cost)
         });
-        TestRequest {
+        let mut request = TestRequest {
             time: self.now,
             operation: self.operation(step.operation, first.limits()[0].spec().window),
             checks: checks.collect(),
             request_id: step.request_id.map(|request_id| vec![b'r', request_id]),
+        };
+        match step.operation {
+            StepOperation::Check { .. } if request.request_id.is_some() => {
+                self.named.push(request.clone());
+            }
+            StepOperation::Settle { ago } => {
+                if let Some(charge) = self.named.iter().rev().nth(ago) {
+                    settle(&mut request, charge);
+                }
+            }
+            _ => {}
         }
+        request
     }
 
     /// Records the retry and reset times that later steps refer to.
@@ -133,6 +149,7 @@ impl Player {
             StepOperation::Cancel { id: value } => Operation::Cancel { id: id(value) },
             StepOperation::Refund { time } => Operation::Refund { time: self.refund_time(time) },
             StepOperation::Penalize => Operation::Penalize,
+            StepOperation::Settle { .. } => Operation::Settle,
             StepOperation::Reset => Operation::Reset,
             StepOperation::Block { thousandths } => {
                 Operation::Block { span: thousandths.map(part) }
@@ -151,6 +168,21 @@ impl Player {
             RefundTime::Wrong(by) => Some(self.now.saturating_sub(Micros::new(by))),
         }
     }
+}
+
+/// Makes a request the settlement of a charge, with its own costs, and with its own versions of the
+/// policies.
+fn settle(request: &mut TestRequest, charge: &TestRequest) {
+    let own = std::mem::take(&mut request.checks);
+    let settled = charge.checks.iter().zip(own.iter().cycle());
+    let check = |((policy, key, charged), (own, _, cost)): (&TestCheck, &TestCheck)| {
+        let version = if own.name() == policy.name() { own } else { policy };
+        // The cost of a lease cannot change.
+        let cost = if policy.has_concurrent() { charged } else { cost };
+        (version.clone(), key.clone(), *cost)
+    };
+    request.checks = settled.map(check).collect();
+    request.request_id.clone_from(&charge.request_id);
 }
 
 /// The time `by` µs later or earlier, within the representable times.

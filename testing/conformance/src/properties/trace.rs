@@ -51,6 +51,8 @@ pub(crate) enum StepOperation {
     Cancel { id: u8 },
     Refund { time: RefundTime },
     Penalize,
+    /// Settles the check this many named checks ago, with the costs of this step.
+    Settle { ago: usize },
     Reset,
     Block { thousandths: Option<u32> },
     Unblock,
@@ -188,6 +190,30 @@ pub(crate) fn reservation_steps() -> BoxedStrategy<Vec<Step>> {
         1 => Just(StepOperation::Check { lease: None }),
     ];
     with_small_costs(build_steps(operations.boxed(), 1, 1, 1, false))
+}
+
+/// Steps of checks with request ids and settlements of them, and some of every other operation.
+pub(crate) fn settlement_steps(
+    policies: usize,
+    keys: u8,
+    backwards: bool,
+) -> BoxedStrategy<Vec<Step>> {
+    let operations = prop_oneof![
+        6 => (0_u8..6).prop_map(|lease| StepOperation::Check { lease: Some(lease) }),
+        6 => (0_usize..4).prop_map(|ago| StepOperation::Settle { ago }),
+        2 => operations(),
+    ];
+    let name_checks = |(mut steps, named): (Vec<Step>, Vec<Option<u8>>)| {
+        for (step, named) in steps.iter_mut().zip(named) {
+            if matches!(step.operation, StepOperation::Check { .. }) {
+                step.request_id = named;
+            }
+        }
+        steps
+    };
+    let named = prop::option::weighted(0.8, 0_u8..200);
+    let steps = build_steps(operations.boxed(), 4, policies, keys, backwards);
+    (steps, prop::collection::vec(named, 40)).prop_map(name_checks).boxed()
 }
 
 fn build_steps(
