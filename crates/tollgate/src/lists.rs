@@ -35,8 +35,14 @@ pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screening<'a>, Request
         operation => operation,
     };
     let request = Request { operation, ..*request };
-    let listed = |check: &Check<'_>| check.policy.listed(check.key);
-    if !operation.decides() || request.checks.iter().all(|check| listed(check).is_none()) {
+    let listed = |check: &Check<'_>| {
+        let listed = check.policy.listed(check.key)?;
+        // A key on the deny list was charged before it was added to the list.
+        let was_charged = listed == Listed::Deny && !check.policy.is_shadow();
+        (operation != Operation::Settle || !was_charged).then_some(listed)
+    };
+    let has_lists = operation.decides() || operation == Operation::Settle;
+    if !has_lists || request.checks.iter().all(|check| listed(check).is_none()) {
         return Ok(Screening::Unlisted(request));
     }
     request.validate()?;

@@ -316,6 +316,27 @@ impl MemoryLimiter {
         self.execute(Operation::Penalize, policy, key, cost)
     }
 
+    /// Replaces the cost that a check charged by the actual one, once. `request_id` is that of the
+    /// check, which [`decide`](Self::decide) takes; `decide` also settles several checks together.
+    ///
+    /// A lower cost is refunded at the time of the charge, a higher one is charged regardless of what
+    /// remains, into a debt of at most one capacity. `granted` is what is charged then.
+    ///
+    /// # Errors
+    /// No charge is known for the request id, or it is settled with another cost.
+    pub fn settle(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        request_id: &[u8],
+        actual: Cost,
+    ) -> Result<Decision, RequestError> {
+        let checks = [Check { policy, key: key.as_bytes(), cost: actual }];
+        let request_id = Some(request_id);
+        let request = Request { operation: Operation::Settle, checks: &checks, request_id };
+        self.decide(&request).map(Answer::into_decision)
+    }
+
     /// Deletes all counters, leases and reservations of a key; a block stays.
     pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
         self.execute_valid(Operation::Reset, policy, key, Cost::ZERO)

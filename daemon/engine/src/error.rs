@@ -21,6 +21,10 @@ pub enum ErrorKind {
     UnknownPolicy,
     /// The request id was used for a different request.
     RequestIdReused,
+    /// No charge is known for the request id of a settlement.
+    UnknownCharge,
+    /// The charge was settled with another cost.
+    ChargeSettled,
     /// The store is unavailable, and the operation has no answer without it.
     StoreUnavailable,
 }
@@ -137,11 +141,17 @@ impl From<RequestError> for Error {
     fn from(error: RequestError) -> Self {
         let (kind, parameter) = match error {
             RequestError::RequestIdReused => (ErrorKind::RequestIdReused, Parameter::RequestId),
-            RequestError::RequestId => (ErrorKind::BadRequest, Parameter::RequestId),
+            RequestError::UnknownCharge => (ErrorKind::UnknownCharge, Parameter::RequestId),
+            RequestError::ChargeSettled => (ErrorKind::ChargeSettled, Parameter::Cost),
+            RequestError::RequestId | RequestError::NoRequestId => {
+                (ErrorKind::BadRequest, Parameter::RequestId)
+            }
             RequestError::EmptyKey | RequestError::LongKey(_) => {
                 (ErrorKind::BadRequest, Parameter::Key)
             }
-            RequestError::ZeroAmount(_) => (ErrorKind::BadRequest, Parameter::Cost),
+            RequestError::ZeroAmount(_) | RequestError::LeaseCost => {
+                (ErrorKind::BadRequest, Parameter::Cost)
+            }
             RequestError::NeedsLease => (ErrorKind::BadRequest, Parameter::LeaseId),
             RequestError::NotReservable(_)
             | RequestError::Concurrent(_)
@@ -149,8 +159,8 @@ impl From<RequestError> for Error {
             _ => (ErrorKind::BadRequest, Parameter::Checks),
         };
         let mapped = Error::new(kind, error.to_string()).with_parameter(parameter);
-        match parameter {
-            Parameter::Cost => mapped.with_value(ErrorValue::Number(0)),
+        match error {
+            RequestError::ZeroAmount(_) => mapped.with_value(ErrorValue::Number(0)),
             _ => mapped,
         }
     }

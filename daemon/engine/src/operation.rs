@@ -3,7 +3,7 @@
 //! HTTP routes, RESP commands, OpenAPI and the RESP reference derive from [`OPERATIONS`]; an
 //! operation is added here and nowhere else.
 
-use tollgate::{Id, Micros, Operation, Timestamp, random_id};
+use tollgate::{Cost, Id, Micros, Operation, Timestamp, random_id};
 
 use crate::config::Scope;
 use crate::error::Error;
@@ -106,6 +106,22 @@ impl OperationSpec {
         self.parameters.contains(&parameter)
     }
 
+    /// The cost of a check that names this one or none.
+    ///
+    /// # Errors
+    /// The operation requires a cost.
+    #[inline]
+    pub fn cost(&self, cost: Option<Cost>) -> Result<Cost, Error> {
+        match cost {
+            Some(cost) => Ok(cost),
+            None if self.required.contains(&Parameter::Cost) => {
+                let detail = format!("cost is missing; {} needs the actual cost", self.name);
+                Err(Error::bad_request(detail).with_parameter(Parameter::Cost))
+            }
+            None => Ok(Cost::ONE),
+        }
+    }
+
     /// Whether it requires the scope of operators, and is therefore audited.
     #[must_use]
     pub fn is_audited(&self) -> bool {
@@ -170,7 +186,7 @@ const CHECK_OR_READ: &[Scope] = &[Scope::Check, Scope::Read];
 const OPERATE: &[Scope] = &[Scope::Operate];
 
 /// Every operation.
-pub static OPERATIONS: [OperationSpec; 14] = [
+pub static OPERATIONS: [OperationSpec; 15] = [
     OperationSpec {
         name: "check",
         summary: "Decides and charges; on a policy with a concurrent limit, acquires a lease.",
@@ -188,6 +204,15 @@ pub static OPERATIONS: [OperationSpec; 14] = [
         scopes: CHECK_OR_READ,
         response: ResponseKind::Preview,
         action: |_| Ok(Action::Execute(Operation::Peek)),
+    },
+    OperationSpec {
+        name: "settle",
+        summary: "Replaces the cost that a check charged by the actual one, once.",
+        parameters: parameters![Domain, Cost, RequestId, Checks],
+        required: &[Parameter::Cost, Parameter::RequestId],
+        scopes: CHECK,
+        response: ResponseKind::Change,
+        action: |_| Ok(Action::Execute(Operation::Settle)),
     },
     OperationSpec {
         name: "take",

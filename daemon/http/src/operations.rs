@@ -154,8 +154,8 @@ fn parse_call<'a>(
         Some(value) => Some(RequestId::new(into_bytes(value.text()?))?),
     };
     let checks = match checks {
-        None => Checks::One(parse_check(object, context)?),
-        Some(checks) => Checks::Several(parse_checks(object, checks, context)?),
+        None => Checks::One(parse_check(object, spec, context)?),
+        Some(checks) => Checks::Several(parse_checks(object, checks, spec, context)?),
     };
     Ok(Call::new(action, checks).with_request_id(request_id.as_ref(), context.principal))
 }
@@ -173,12 +173,13 @@ fn parse_arguments(object: &mut Object<'_>) -> Result<Arguments, Problem> {
 /// Parses the parameters of one check.
 fn parse_check<'a>(
     object: &mut Object<'a>,
+    spec: &OperationSpec,
     context: &RequestContext<'a>,
 ) -> Result<CheckRequest<'a>, Problem> {
     if let Some(note) = object.take(Parameter::Note) {
         note.text()?;
     }
-    if let Some(check) = parse_descriptor(object, context)? {
+    if let Some(check) = parse_descriptor(object, spec, context)? {
         return Ok(check);
     }
     let mut text = |parameter| object.take(parameter).map(|value| value.text()).transpose();
@@ -192,19 +193,21 @@ fn parse_check<'a>(
     let key = parse_key(object, context.active.bounds.key_bytes);
     // An error in the policy is reported before one in the key.
     let policy = context.resolve(selector, key.as_deref().unwrap_or_default())?;
-    let cost = parse_cost(object)?;
+    let cost = parse_cost(object, spec)?;
     let hint = context.tier_hint(&policy, tier.as_deref());
     Ok(CheckRequest { policy, key: key?, cost, hint })
 }
 
-fn parse_cost(object: &mut Object<'_>) -> Result<Cost, Problem> {
-    object.take(Parameter::Cost).map_or(Ok(Cost::ONE), |value| value.cost())
+fn parse_cost(object: &mut Object<'_>, spec: &OperationSpec) -> Result<Cost, Problem> {
+    let cost = object.take(Parameter::Cost).map(|value| value.cost()).transpose()?;
+    Ok(spec.cost(cost)?)
 }
 
 /// Parses the parameters of a descriptor of Envoy's rate limit service, which are in the place of
 /// policy and key; absent without them.
 fn parse_descriptor<'a>(
     object: &mut Object<'a>,
+    spec: &OperationSpec,
     context: &RequestContext<'a>,
 ) -> Result<Option<CheckRequest<'a>>, Problem> {
     use Parameter::{Descriptor, Domain, Key, KeyBase64, Limit, Policy, Tier};
@@ -225,7 +228,7 @@ fn parse_descriptor<'a>(
         return Err(Problem::bad_request(detail).at(name));
     }
     let (policy, key) = context.resolve_descriptor(&domain, &descriptor)?;
-    Ok(Some(CheckRequest::new(policy, Cow::Owned(key), parse_cost(object)?)))
+    Ok(Some(CheckRequest::new(policy, Cow::Owned(key), parse_cost(object, spec)?)))
 }
 
 fn parse_key<'a>(object: &mut Object<'a>, max_len: usize) -> Result<Cow<'a, [u8]>, Problem> {
@@ -260,6 +263,7 @@ fn parse_key<'a>(object: &mut Object<'a>, max_len: usize) -> Result<Cow<'a, [u8]
 fn parse_checks<'a>(
     object: &Object<'_>,
     checks: &Value<'a>,
+    spec: &OperationSpec,
     context: &RequestContext<'a>,
 ) -> Result<Vec<CheckRequest<'a>>, Problem> {
     let invalid =
@@ -285,7 +289,7 @@ fn parse_checks<'a>(
         .into_iter()
         .enumerate()
         .map(|(index, mut object)| {
-            parse_check(&mut object, context).map_err(|problem| problem.in_check(index))
+            parse_check(&mut object, spec, context).map_err(|problem| problem.in_check(index))
         })
         .collect()
 }

@@ -46,6 +46,10 @@ problem_kinds! {
     BodyTimeout: REQUEST_TIMEOUT "body-timeout" "The body did not arrive in time";
     /// Another request had the same request id.
     RequestIdReused: CONFLICT "request-id-reused" "The request id was used before";
+    /// No charge is known for the request id of a settlement.
+    UnknownCharge: NOT_FOUND "unknown-charge" "Unknown charge";
+    /// The charge was settled with another cost.
+    ChargeSettled: CONFLICT "charge-settled" "The charge is settled already";
     /// The body exceeds the limit.
     BodyTooLarge: PAYLOAD_TOO_LARGE "body-too-large" "The body is too large";
     /// The gateway sent no request that can be decided.
@@ -210,6 +214,8 @@ impl From<Error> for Problem {
             ErrorKind::InsufficientToken => ProblemKind::TokenLacks,
             ErrorKind::UnknownPolicy => ProblemKind::UnknownPolicy,
             ErrorKind::RequestIdReused => ProblemKind::RequestIdReused,
+            ErrorKind::UnknownCharge => ProblemKind::UnknownCharge,
+            ErrorKind::ChargeSettled => ProblemKind::ChargeSettled,
             ErrorKind::StoreUnavailable => ProblemKind::StoreUnavailable,
         };
         let mut problem = Problem::new(kind, error.detail());

@@ -48,7 +48,11 @@ impl From<Error> for Failure {
             ErrorKind::NotOperator | ErrorKind::InsufficientToken => "NOPERM",
             // Redis clients understand this code as: nothing was executed, retry later.
             ErrorKind::StoreUnavailable => "TRYAGAIN",
-            ErrorKind::BadRequest | ErrorKind::UnknownPolicy | ErrorKind::RequestIdReused => "ERR",
+            ErrorKind::BadRequest
+            | ErrorKind::UnknownPolicy
+            | ErrorKind::RequestIdReused
+            | ErrorKind::UnknownCharge
+            | ErrorKind::ChargeSettled => "ERR",
         };
         Failure { is_denial: error.is_denial(), ..Failure::new(code, error.detail()) }
     }

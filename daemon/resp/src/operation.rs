@@ -260,7 +260,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
     fn check(&mut self, is_first: bool) -> Result<CheckRequest<'s>, Failure> {
         let subject = Subject::parse(self.context, self.position)?;
         self.position = subject.next;
-        let (mut cost, mut tier) = (Cost::ONE, None);
+        let (mut cost, mut tier) = (None, None);
         while let Some(token) = self.context.args.get(self.position) {
             if token.eq_ignore_ascii_case(b"AND") {
                 break;
@@ -271,12 +271,13 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
             };
             self.position += 2;
             match keyword.parameter {
-                Parameter::Cost => cost = parse_cost(value)?,
+                Parameter::Cost => cost = Some(parse_cost(value)?),
                 Parameter::Tier => tier = Some(parse_text(keyword.token, value)?),
                 Parameter::Note => drop(parse_text(keyword.token, value)?),
                 _ => self.argument(keyword, value)?,
             }
         }
+        let cost = self.spec.cost(cost)?;
         if subject.kind == SubjectKind::Domain {
             return self.descriptor(&subject, tier, cost);
         }

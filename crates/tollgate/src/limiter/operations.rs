@@ -1,7 +1,7 @@
 //! One method per operation on a single key.
 
-use tollgate_core::{Cost, Decision, Id, Micros, Operation, Policy, Timestamp};
-use tollgate_store::{Key, StoreError};
+use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_store::{Answer, Key, StoreError};
 
 use super::Limiter;
 use crate::id::random_id;
@@ -79,6 +79,27 @@ impl Limiter {
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Penalize, policy, key, cost).await
+    }
+
+    /// Replaces the cost that a check charged by the actual one, once. `request_id` is that of the
+    /// check, which [`decide`](Self::decide) takes; `decide` also settles several checks together.
+    ///
+    /// A lower cost is refunded at the time of the charge, a higher one is charged regardless of what
+    /// remains, into a debt of at most one capacity. `granted` is what is charged then.
+    ///
+    /// # Errors
+    /// No charge is known for the request id, or it is settled with another cost.
+    pub async fn settle(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        request_id: &[u8],
+        actual: Cost,
+    ) -> Result<Decision, StoreError> {
+        let checks = [Check { policy, key: key.as_bytes(), cost: actual }];
+        let request_id = Some(request_id);
+        let request = Request { operation: Operation::Settle, checks: &checks, request_id };
+        self.decide(&request).await.map(Answer::into_decision)
     }
 
     /// Deletes all counters, leases and reservations of a key; a block stays.

@@ -56,7 +56,8 @@ fn schema(parameter: Parameter) -> Value {
             "minimum": 0,
             "maximum": Cost::MAX.get(),
             "default": 1,
-            "description": "The amount that is charged, taken at most, given back or penalized.",
+            "description": "The amount that is charged, taken at most, given back or penalized; to settle, the \
+                actual cost, which is required.",
         }),
         Parameter::Note => example_text("A comment, which changes nothing.", "GET /search"),
         Parameter::Checks => json!({
@@ -69,7 +70,8 @@ fn schema(parameter: Parameter) -> Value {
         Parameter::RequestId => bounded(
             MAX_REQUEST_ID_LEN,
             example_text(
-                "The idempotency key: a repeated request with the same id is not charged again.",
+                "The idempotency key: a repeated request with the same id is not charged again. To \
+                 settle, that of the check.",
                 "5f0c2a",
             ),
         ),
@@ -155,13 +157,22 @@ pub(super) fn object(parameters: &[Parameter], required: &[Parameter]) -> Value 
         "properties": properties,
         "additionalProperties": false,
     });
-    if !required.is_empty() {
-        object["required"] = required.iter().map(|parameter| parameter.name()).collect();
+    // Each check has its own cost.
+    let (of_check, of_request): (Vec<_>, Vec<_>) =
+        required.iter().partition(|parameter| CHECK_PARAMETERS.contains(parameter));
+    let names = |parameters: &[Parameter]| -> Value {
+        parameters.iter().map(|parameter| parameter.name()).collect()
+    };
+    if !of_request.is_empty() {
+        object["required"] = names(&of_request);
     }
     let is_several = json!({ "required": [Parameter::Checks.name()] });
     let forms = if parameters.contains(&Parameter::Checks) {
         let mut one = is_one;
         one["not"] = is_several.clone();
+        if !of_check.is_empty() {
+            one["required"] = names(&of_check);
+        }
         json!([{ "oneOf": [one, is_several] }])
     } else {
         is_one["allOf"].clone()

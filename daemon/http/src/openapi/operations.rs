@@ -37,7 +37,8 @@ fn operation(spec: &OperationSpec, id: &str, accepted: &[Parameter], has_body: b
     let schema = match (spec.response, accepted.contains(&Parameter::Checks)) {
         (ResponseKind::Verdict | ResponseKind::Preview, true) => "DecisionOrDecisions",
         (ResponseKind::Verdict | ResponseKind::Preview, false) => "Decision",
-        (ResponseKind::Change, _) => "Change",
+        (ResponseKind::Change, true) => "ChangeOrChanges",
+        (ResponseKind::Change, false) => "Change",
         (ResponseKind::Inspection, _) => "Inspection",
     };
     let mut responses = Map::new();

@@ -19,8 +19,13 @@ const LIMIT_HEADERS: [&str; 9] = [
 ];
 
 /// The schemas of responses to operations, and whether they are decisions.
-const SCHEMAS: [(&str, bool); 4] =
-    [("Decision", true), ("DecisionOrDecisions", true), ("Change", false), ("Inspection", false)];
+const SCHEMAS: [(&str, bool); 5] = [
+    ("Decision", true),
+    ("DecisionOrDecisions", true),
+    ("Change", false),
+    ("ChangeOrChanges", false),
+    ("Inspection", false),
+];
 
 /// The statuses of these responses; only decisions have others than the first.
 const STATUSES: [(&str, &str); 4] = [

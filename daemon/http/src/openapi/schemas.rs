@@ -16,11 +16,17 @@ pub(super) fn all() -> Value {
         "description": "Decisions, if the request has checks.",
         "oneOf": [schema_ref("Decision"), schema_ref("Decisions")],
     });
+    let changes = json!({
+        "description": "Results, if the request has checks.",
+        "oneOf": [schema_ref("Change"), schema_ref("Changes")],
+    });
     let responses = [
         ("Decision", decision(ResponseKind::Verdict)),
-        ("Decisions", decisions()),
+        ("Decisions", decisions("Decision")),
         ("DecisionOrDecisions", one_or_several),
         ("Change", decision(ResponseKind::Change)),
+        ("Changes", decisions("Change")),
+        ("ChangeOrChanges", changes),
         ("Inspection", inspection()),
         ("Problem", problem()),
         ("Denial", denial()),
@@ -96,7 +102,10 @@ fn decision(response: ResponseKind) -> Value {
         ("never", boolean(EXCEEDS)),
         ("reset_after", seconds_or_null(RESET_AFTER)),
         ("delay", seconds("How long to wait before acting, once admitted.")),
-        ("granted", count("The cost that was charged or given back.")),
+        (
+            "granted",
+            count("The cost that was charged or given back; of a settlement, what is charged now."),
+        ),
         ("source", json!({ "type": "string", "enum": sources.map(Source::as_str) })),
         ("degraded", boolean("Whether the decision was made without the store.")),
         (
@@ -142,17 +151,18 @@ fn limit() -> Value {
     object("The decision of a limit.", required, vec![("shadow", shadow)])
 }
 
-fn decisions() -> Value {
+/// The results of several checks; `schema` is that of one.
+fn decisions(schema: &str) -> Value {
     let required = vec![
         ("allowed", boolean(ALLOWED)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
         ("never", boolean("Whether a cost exceeds a capacity, so that waiting does not help.")),
         (
             "decisions",
-            described(list(schema_ref("Decision")), "The decision of each check, in order."),
+            described(list(schema_ref(schema)), "The result of each check, in order."),
         ),
     ];
-    object("The decisions of checks that were executed together.", required, vec![])
+    object("The results of checks that were executed together.", required, vec![])
 }
 
 fn inspection() -> Value {
