@@ -55,6 +55,7 @@ async fn tokens_allow_the_operations_of_their_scopes() {
         ("take", bucket, "check admin"),
         ("reserve", r#"{"policy":"queue","key":"a"}"#, "check admin"),
         ("cancel", reservation, "check admin"),
+        ("settle", r#"{"policy":"bucket","key":"a","cost":1,"request_id":"r"}"#, "check admin"),
         ("acquire", lease, "check admin"),
         ("renew", lease, "check admin"),
         ("release", lease, "check admin"),

@@ -144,6 +144,8 @@ async fn every_listed_command_is_implemented() {
             "tollgate.acquire" | "tollgate.renew" | "tollgate.release" => {
                 " slots k LEASE 0123456789abcdef0123456789abcdef"
             }
+            "tollgate.check" => " bucket settled ID r",
+            "tollgate.settle" => " bucket settled ID r COST 0",
             name if name.starts_with("tollgate.") => " bucket k",
             "del" | "unlink" | "exists" | "ttl" | "pttl" | "echo" => " k",
             "select" => " 0",

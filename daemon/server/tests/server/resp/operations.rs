@@ -27,6 +27,11 @@ CHECK bucket b AND pair b COST 2 NOTE y | {"checks":[{"policy":"bucket","key":"b
 PEEK bucket b AND LIMIT 1/min b | {"checks":[{"policy":"bucket","key":"b"},{"limit":"1/min","key":"b"}]}
 CHECK log r ID one | "request_id":"one"
 CHECK log r ID one | "request_id":"one"
+CHECK log s ID two COST 2 | "request_id":"two","cost":2
+SETTLE log s ID two COST 1 | "request_id":"two","cost":1
+SETTLE log s ID two COST 1 | "request_id":"two","cost":1
+CHECK bucket s ID three COST 2 AND log t | {"checks":[{"policy":"bucket","key":"s","cost":2},{"policy":"log","key":"t"}],"request_id":"three"}
+SETTLE bucket s ID three COST 0 AND log t COST 3 | {"checks":[{"policy":"bucket","key":"s","cost":0},{"policy":"log","key":"t","cost":3}],"request_id":"three"}
 TAKE bucket c COST 5 | "cost":5
 TAKE bucket c COST 5 | "cost":5
 RESERVE queue a RESERVATION A | "reservation_id":"A"
@@ -67,7 +72,7 @@ async fn operations_reply_as_over_http_in_both_protocol_versions() {
     assert!(resp3.call("HELLO 3").await.starts_with("%7"));
     let other = ID.replace('a', "b");
     let rows: Vec<_> = ROWS.trim().lines().collect();
-    assert_eq!(rows.len(), 47);
+    assert_eq!(rows.len(), 52);
     for row in rows {
         if row == "+" {
             for daemon in [&three, &two, &http] {

@@ -27,6 +27,7 @@ async fn tokens_allow_the_commands_of_their_scopes() {
         ("TOLLGATE.REFUND bucket a", "operate admin"),
         ("TOLLGATE.PENALIZE bucket a", "operate admin"),
         ("TOLLGATE.RESET bucket a", "operate admin"),
+        ("TOLLGATE.SETTLE bucket a ID r COST 1", "check admin"),
         ("TOLLGATE.BLOCK bucket a", "operate admin"),
         ("TOLLGATE.UNBLOCK bucket a", "operate admin"),
         ("TOLLGATE.CHECK LIMIT 1/s a", "admin"),
