@@ -58,6 +58,7 @@ end
 
 local function finish(slot, admitted, countable, lease)
   if admitted then
+    slot.is_charged = true
     charge(slot, slot.cost, lease)
   elseif countable then
     charge_denied(slot, slot.cost)

@@ -4,9 +4,10 @@
 -- The operation of each number.
 local decided_by = {
   [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
-  'unblock', 'check', 'renew', 'release', 'inspect', 'undo',
+  'unblock', 'check', 'renew', 'release', 'inspect', 'undo', 'settle',
 }
-local RESERVE, REFUND, BLOCK, UNBLOCK, INSPECT, UNDO_CHECKS = 3, 5, 8, 9, 13, 14
+local CHECK, RESERVE, REFUND, BLOCK, UNBLOCK, ACQUIRE = 0, 3, 5, 8, 9, 10
+local INSPECT, UNDO_CHECKS, SETTLE = 13, 14, 15
 local MAX_INSPECTED = 1000
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
@@ -40,7 +41,7 @@ local function has_lease_set(limit, state)
 end
 
 -- Keeps the previous state of a slot's key if it has a long list, which its bytes do not contain.
-local function snapshot_lists(slot, key, operation, time, id, is_named)
+local function snapshot_lists(slot, key, operation, id, is_named)
   local previous, any = snapshot(key), false
   local most = operation == INSPECT and MAX_INSPECTED or nil
   each_continued_list(slot, previous, has_lease_set, function(own, holder, name)
@@ -50,8 +51,8 @@ local function snapshot_lists(slot, key, operation, time, id, is_named)
   slot.recorded = is_named and snapshot(previous)
   each_continued_list(slot, previous, is_long_log, function(own, holder, name)
     any = true
-    if operation == REFUND or operation == UNDO_CHECKS then
-      holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, time)
+    if slot.refunds then
+      holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, slot.time)
     end
   end)
   slot.previous = any and previous
@@ -65,6 +66,8 @@ local function excerpt(slot, previous, is_wanted, id)
     local is_charged = slot.key[place] ~= state
     if own.kind == 7 then
       holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, id)
+    elseif slot.refunds then
+      holder[name] = algorithm_of(own).excerpt_refund(own, state, slot.cost, slot.time)
     else
       holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged)
     end
@@ -96,23 +99,35 @@ local function decide(index, at)
     name = {}
     name.place, name.fingerprint, name.horizon, name.role, name.attempt, at =
       read('<Hc16I7BI7', requests, at)
+    if operation == CHECK or operation == ACQUIRE or operation == SETTLE then
+      name.target, at = read('<c16', requests, at)
+    end
+    if operation == SETTLE then name.charge, at = read('<H', requests, at) end
   end
 
-  local reservation
+  local recorded
   local function add(kind, data)
-    if kind == 'r' then reservation = data end
+    if kind == 'r' then recorded = data end
     reply[#reply + 1] = format_text('%d', index)
     reply[#reply + 1] = kind .. data
   end
   if name then
-    local known, charged_at = look_up(name, add)
+    local known, charged_at
+    if operation == SETTLE then
+      known, recorded = look_up_charge(name, slots, add)
+    else
+      known, charged_at = look_up(name, add)
+    end
     if known then return known, at end
     number = charged_at or number
+  end
+  if operation == REFUND or operation == UNDO_CHECKS then
+    for _, slot in ipairs(slots) do slot.refunds, slot.time = true, number end
   end
   for _, slot in ipairs(slots) do
     local key = load(slot.place)
     if not key then return 's', at end
-    snapshot_lists(slot, key, operation, number, id, is_named)
+    snapshot_lists(slot, key, operation, id, is_named)
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
@@ -134,7 +149,8 @@ local function decide(index, at)
       local before = slot.recorded
       slot.recorded = before.form and excerpt(slot, before, is_list, id) or ''
     end
-    remember(name, id or '', slots, reservation)
+    if operation == CHECK or operation == ACQUIRE then recorded = charges_of(name, slots) end
+    remember(name, id or '', slots, recorded)
   end
   return verdict, at
 end

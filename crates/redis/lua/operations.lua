@@ -1,5 +1,6 @@
 -- The operations on one key, except reservations; created on first use.
--- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/block.rows
+-- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/settle.rows,
+-- operations/block.rows
 
 -- Changes the state of every limit that has one; change returns the new state.
 local function change_each(slot, change)
@@ -39,8 +40,7 @@ function operations.refund(slots, time)
   end)
 end
 
-function operations.penalize(slots)
-  local slot = slots[1]
+local function penalize(slot)
   local policy, key, charged, changed = slot.policy, slot.key, {}, false
   for index = 1, policy.count do
     local limit, state = policy[index], key[index]
@@ -56,6 +56,25 @@ function operations.penalize(slots)
   if not changed then return 1 end
   charge_detached(key, function(place) return charged[place] end)
   save(slot.place, key)
+  return 1
+end
+
+function operations.penalize(slots)
+  return penalize(slots[1])
+end
+
+-- Replaces charges by the actual costs. The cost of a slot is the difference.
+function operations.settle(slots)
+  for _, slot in ipairs(slots) do
+    if slot.cost > 0 and slot.refunds then
+      change_each(slot, function(limit, state, usage, index)
+        local recovers_at = slot.recovers_at[index] or 0
+        return algorithm_of(limit).refund(limit, state, usage, slot.cost, slot.time, recovers_at)
+      end)
+    elseif slot.cost > 0 then
+      penalize(slot)
+    end
+  end
   return 1
 end
 

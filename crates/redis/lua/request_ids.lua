@@ -6,13 +6,17 @@
 -- first check, charges the others, and then the first, which decides. Only the attempt that claimed
 -- last may do so. It takes over what earlier attempts charged, and takes back only what no later one
 -- took over.
--- Rows: together/request-ids.rows
+--
+-- A charge is settled once: the settlement has a record of its own, which ends with that of the charge.
+-- Rows: together/request-ids.rows, operations/settle.rows
 
 -- The records that this call writes; false for one that it deletes.
 local remembered
 -- The roles of a named request.
 local WHOLE, CLAIM, PART, COMMIT, UNDO, RECALL, LOOK_UP = 0, 1, 2, 3, 4, 5, 6
 local HEADER = '<I7c16I7B'
+-- The checks of a request that cannot be settled.
+local NO_TARGET = string.rep('\0', 16)
 
 local function record_of(name)
   local text = remembered[name.place]
@@ -65,10 +69,93 @@ local function look_up(name, add)
   end
 end
 
+-- Reads what the slots of a settlement were charged; returns nil if that is unknown.
+local function charge_of(name, slots)
+  local record = record_of({place = name.charge})
+  local is_known = record and record.executed and record.text:sub(-#name.target) == name.target
+  if not is_known then return nil end
+  local text, at, length, drawn = record.text, record.at, nil, nil
+  local charge = {fingerprint = record.fingerprint, ends_at = record.ends_at}
+  charge.time, drawn, at = read('<I7I4', text, at)
+  at = at + drawn
+  local forms = {}
+  for place = 1, #slots do
+    length, at = read('<I4', text, at)
+    forms[place], at = text:sub(at, at + length - 1), at + length
+    length, at = read('<I4', text, at)
+    at = at + length
+  end
+  for place, slot in ipairs(slots) do
+    local own, is_charged = {recovers_at = {}}, nil
+    is_charged, own.cost, at = read('<BI7', text, at)
+    own.is_charged = is_charged == 1
+    local is_same = forms[place] == form_of(slot.policy)
+    for index = 1, #numbers_of_form(forms[place]) do
+      local recovers_at
+      recovers_at, at = read('<I7', text, at)
+      if is_same then own.recovers_at[index] = recovers_at end
+    end
+    charge[place] = own
+  end
+  return charge
+end
+
+-- Returns a verdict if a settlement is not to be executed: 'r' for a repeat, whose record is added; 'd'
+-- if the charge was settled with other costs; 'n' if it is unknown; 'l' if the cost of a lease would
+-- change; '0' for a look-up, to which the fingerprint of the charge is added. Otherwise the cost of each
+-- slot becomes the difference to its charge, and the charges are added and returned.
+local function look_up_charge(name, slots, add)
+  local settled = record_of(name)
+  if settled and not settled.is_same then return 'd' end
+  if settled and name.role ~= LOOK_UP then
+    add('i', settled.text:sub(settled.at))
+    return 'r'
+  end
+  local charge = charge_of(name, slots)
+  if not charge then return 'n' end
+  for place, slot in ipairs(slots) do
+    if slot.cost ~= charge[place].cost and is_concurrent(slot.policy) then return 'l' end
+  end
+  if name.role == LOOK_UP then
+    add('f', charge.fingerprint)
+    return '0'
+  end
+  local parts = {write('<I7', charge.time)}
+  for place, slot in ipairs(slots) do
+    local own = charge[place]
+    parts[#parts + 1] = write('<BI7B', own.is_charged and 1 or 0, own.cost, #own.recovers_at)
+    for _, recovers_at in ipairs(own.recovers_at) do parts[#parts + 1] = write('<I7', recovers_at) end
+    local difference = own.is_charged and slot.cost - own.cost or 0
+    slot.refunds, slot.cost = difference <= 0, math.abs(difference)
+    slot.time, slot.recovers_at = charge.time, own.recovers_at
+  end
+  name.ends_at = charge.ends_at
+  local charges = table.concat(parts)
+  add('h', charges)
+  return nil, charges
+end
+
+-- Returns what a settlement needs to know of an admitted check: for each slot whether it was charged, its
+-- cost, and when its buckets and queues recover; then the checks without their costs.
+local function charges_of(name, slots)
+  if name.target == NO_TARGET then return '' end
+  local parts = {}
+  for _, slot in ipairs(slots) do
+    parts[#parts + 1] = write('<BI7', slot.is_charged and 1 or 0, slot.cost)
+    for index = 1, slot.policy.count do
+      local limit = slot.policy[index]
+      local drains = limit.kind == 0 or limit.kind == 6
+      parts[#parts + 1] = write('<I7', drains and recovers_at(limit, slot.key[index]) or 0)
+    end
+  end
+  parts[#parts + 1] = name.target
+  return table.concat(parts)
+end
+
 -- Records the state of an admitted request: the time, the random id, and for each slot the form of its
--- policy and bytes of its key that lead to the same answer.
-local function remember(name, drawn, slots, reservation)
-  local ends_at = min(now + name.horizon, LAST_TIME)
+-- policy and bytes of its key that lead to the same answer; then other data of the operation.
+local function remember(name, drawn, slots, data)
+  local ends_at = name.ends_at or min(now + name.horizon, LAST_TIME)
   local parts = {
     header(ends_at, name.fingerprint, name.attempt, 1), write('<I7I4', now, #drawn), drawn,
   }
@@ -77,7 +164,7 @@ local function remember(name, drawn, slots, reservation)
     local bytes = slot.recorded
     parts[#parts + 1] = write('<I4', #form) .. form .. write('<I4', #bytes) .. bytes
   end
-  parts[#parts + 1] = reservation or ''
+  parts[#parts + 1] = data or ''
   remembered[name.place] = table.concat(parts)
 end
 

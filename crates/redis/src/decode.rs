@@ -9,8 +9,8 @@ use std::sync::Arc;
 use redis::Value;
 use tollgate_core::codec::Bytes;
 use tollgate_core::{
-    Anomalies, Block, CheckContext, Decision, Id, KeyState, Operation, Policy, RequestError,
-    Timestamp, decide, inspect,
+    Anomalies, Block, CheckContext, Decision, Id, KeyState, Operation, Policy, RecordedCharge,
+    RequestError, Timestamp, decide, inspect, settle, split_settled,
 };
 use tollgate_store::{Answer, StoreError};
 
@@ -49,9 +49,13 @@ pub(crate) fn decode(
         let execution = Execution { request, slots, now: reply.now, added };
         match verdict {
             b'0' | b'1' if request.is_record_only() => Ok(execution.record()),
+            b'0' if request.operation == Operation::Settle => execution.charge(),
             b'0' | b'1' => execution.verify(&mut keys, *verdict == b'1', &mut anomalies),
             b'r' => decode_repeat(request, slots, &execution.added),
             b'u' => Err(RequestError::RequestIdReused.into()),
+            b'n' => Err(RequestError::UnknownCharge.into()),
+            b'd' => Err(RequestError::ChargeSettled.into()),
+            b'l' => Err(RequestError::LeaseCost.into()),
             b'x' => Ok(Response::Superseded),
             b's' => Err(error::schema()),
             b't' => Err(error::migrating()),
@@ -216,6 +220,12 @@ impl Execution<'_> {
                 return Ok(Response::Inspection(inspect(&context, self.now)));
             }
         }
+        if self.request.operation == Operation::Settle {
+            let charges = self.added_as(b'h').next().ok_or_else(|| error::protocol("charges"))?;
+            let answer = settle_slots(self.request, self.slots, contents, charges, self.now, anomalies)
+                .map_err(|_| error::protocol("charges"))?;
+            return Ok(Response::Decisions(answer));
+        }
         let decisions = decide_slots(
             &self.request.executed_operation(),
             self.slots,
@@ -252,6 +262,13 @@ impl Execution<'_> {
     /// Returns when the part was charged whose record was deleted.
     fn record(&self) -> Response {
         Response::Record(self.added_number().map(Timestamp::from_micros))
+    }
+
+    /// Returns the fingerprint of a check whose charge can be settled.
+    fn charge(&self) -> Result<Response, StoreError> {
+        let fingerprint = self.added_as(b'f').next().and_then(|bytes| bytes.try_into().ok());
+        let fingerprint = fingerprint.ok_or_else(|| error::protocol("the fingerprint of a charge"))?;
+        Ok(Response::Charge(u128::from_be_bytes(fingerprint)))
     }
 
     /// Returns the number that the script added: of an attempt, or the time of a charge.
@@ -314,6 +331,43 @@ fn decide_slots(
     decide(operation, &mut contexts, now, anomalies)
 }
 
+/// Settles the charges of the slots, which the script read.
+fn settle_slots(
+    request: &StoreRequest,
+    slots: &[Slot],
+    contents: &mut [KeyContents],
+    charges: &[u8],
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Result<Answer, Unreadable> {
+    let mut from = Bytes::new(charges);
+    let time = Timestamp::from_micros(encoding::number(&mut from)?);
+    let mut decisions = Vec::with_capacity(request.checks.len());
+    for (slot, contents) in slots.iter().zip(contents) {
+        let is_charged = from.flag()?;
+        let cost = encoding::number(&mut from)?;
+        let [limits] = from.array()?;
+        let recovers_at = (0..limits).map(|_| encoding::number(&mut from));
+        let recovers_at = recovers_at.collect::<Result<Vec<_>, _>>()?;
+        let charge = is_charged.then_some(RecordedCharge { cost, time, recovers_at });
+        let mut context = CheckContext {
+            policy: &slot.policy,
+            state: &mut contents.state,
+            block: &mut contents.block,
+            cost: slot.cost,
+        };
+        let decision = settle(&mut context, charge.as_ref(), now, anomalies);
+        let costs = slot.checks.iter().map(|check| request.checks[*check].cost.get());
+        let costs: Vec<_> = costs.collect();
+        for (check, granted) in slot.checks.iter().zip(split_settled(decision.granted, &costs)) {
+            let mut own = decision.clone();
+            own.granted = granted;
+            decisions.push((*check, own));
+        }
+    }
+    Ok(in_order(request.checks.len(), decisions))
+}
+
 /// Distributes the decisions of the slots to the checks. Checks of one slot share the decision, but
 /// each was granted its own cost.
 fn into_answer(request: &StoreRequest, slots: &[Slot], decisions: Vec<Decision>) -> Answer {
@@ -358,6 +412,12 @@ fn decode_repeat(
         let slots = &past_slots[..];
         let (operation, rest) =
             (with_recorded_id(request.operation, recorded_id), from.take_rest());
+        if operation == Operation::Settle {
+            let anomalies = &mut Anomalies::default();
+            let mut answer = settle_slots(request, slots, &mut contents, rest, now, anomalies)?;
+            answer.decisions.iter_mut().for_each(|decision| decision.replayed = true);
+            return Ok(Response::Decisions(answer));
+        }
         if let (
             Operation::Reserve { id, .. } | Operation::Cancel { id },
             [slot],

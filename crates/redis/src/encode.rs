@@ -63,8 +63,11 @@ pub(crate) struct Slot {
     pub(crate) checks: Vec<usize>,
 }
 
+const CHECK: u8 = 0;
+const ACQUIRE: u8 = 10;
 const INSPECT: u8 = 13;
 const UNDO: u8 = 14;
+const SETTLE: u8 = 15;
 const NAMED: u8 = 128;
 
 /// Encodes a call that decides the requests, all of one partition, in order.
@@ -99,8 +102,9 @@ struct Writer<'a> {
     /// The policies of the slots, with their encodings and their positions among the arguments.
     policies: Vec<(&'a Policy, Arc<PolicyEncoding>, usize)>,
     arguments: Vec<Arc<PolicyEncoding>>,
-    /// For each request, the position of its id's key, counted from 1; 0 for none.
-    ids: Vec<usize>,
+    /// For each request, the positions of its id's key and of that of the charge that it settles, counted
+    /// from 1; 0 for none.
+    ids: Vec<(usize, usize)>,
     requests: Vec<u8>,
 }
 
@@ -162,19 +166,26 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Adds the key of the record of a request id.
+    /// Adds the key of the record of a request id, and that of the charge that it settles.
     fn add_record(&mut self, request: &StoreRequest) {
-        let mut position = 0;
+        let mut positions = (0, 0);
         if let (Some(id), Some(first)) = (&request.request_id, request.checks.first()) {
             let partition = self.keyspace.partition_of(&first.key);
-            let (name, next) = (self.keyspace.record(partition, id), self.call.keys.len());
-            let index = *self.record_indices.entry(name).or_insert_with_key(|name| {
-                self.call.keys.push(name.clone());
-                next
-            });
-            position = index + 1;
+            positions.0 = self.record_position(self.keyspace.record(partition, id));
+            if let Some(charge) = self.keyspace.charge_record(partition, id) {
+                positions.1 = self.record_position(charge);
+            }
         }
-        self.ids.push(position);
+        self.ids.push(positions);
+    }
+
+    fn record_position(&mut self, name: Vec<u8>) -> usize {
+        let next = self.call.keys.len();
+        let index = *self.record_indices.entry(name).or_insert_with_key(|name| {
+            self.call.keys.push(name.clone());
+            next
+        });
+        index + 1
     }
 
     fn put_request(&mut self, index: usize, request: &'a StoreRequest) {
@@ -202,11 +213,18 @@ impl<'a> Writer<'a> {
             (operation, _) => put_operation(out, operation),
         }
         if let Some(id) = &request.request_id {
-            self.put_u16(self.ids[index]);
+            let (own, charge) = self.ids[index];
+            self.put_u16(own);
             self.requests.extend(id.fingerprint.to_be_bytes());
             put_number(&mut self.requests, self.horizon.get().min(MAX_NUMBER));
             self.requests.push(id.role.number());
             put_number(&mut self.requests, id.attempt);
+            if matches!(operation, CHECK | ACQUIRE | SETTLE) {
+                self.requests.extend(id.target.to_be_bytes());
+            }
+            if operation == SETTLE {
+                self.put_u16(charge);
+            }
         }
         self.call.slots[index] = slots;
     }
@@ -267,7 +285,7 @@ fn put_operation(out: &mut Vec<u8>, operation: Operation) {
 /// Returns the number of an operation in the script's table.
 fn number_of(operation: &Operation) -> u8 {
     match operation {
-        Operation::Check { lease: None } => 0,
+        Operation::Check { lease: None } => CHECK,
         Operation::Peek => 1,
         Operation::Take => 2,
         Operation::Reserve { .. } => 3,
@@ -277,9 +295,10 @@ fn number_of(operation: &Operation) -> u8 {
         Operation::Reset => 7,
         Operation::Block { .. } => 8,
         Operation::Unblock => 9,
-        Operation::Check { lease: Some(_) } | Operation::Acquire { .. } => 10,
+        Operation::Check { lease: Some(_) } | Operation::Acquire { .. } => ACQUIRE,
         Operation::Renew { .. } => 11,
         Operation::Release { .. } => 12,
+        Operation::Settle => SETTLE,
         operation => unreachable!("the script has no operation {operation:?}"),
     }
 }

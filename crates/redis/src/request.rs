@@ -54,6 +54,8 @@ impl StoreRequest {
     /// Returns the operation that the server executes, unless the request is a repeat.
     pub(crate) fn executed_operation(&self) -> Operation {
         match self.request_id.as_ref().map(|id| id.role) {
+            // To look up a charge is part of its settlement.
+            _ if self.operation == Operation::Settle => self.operation,
             Some(Role::Claim | Role::Recall | Role::LookUp) => Operation::Peek,
             _ => self.operation,
         }
@@ -62,7 +64,7 @@ impl StoreRequest {
     /// Returns whether the request reads or deletes the record of its id only, and none of its keys.
     pub(crate) fn is_record_only(&self) -> bool {
         let role = self.request_id.as_ref().map(|id| id.role);
-        matches!(role, Some(Role::LookUp | Role::Forget))
+        self.operation != Operation::Settle && matches!(role, Some(Role::LookUp | Role::Forget))
     }
 
     /// Returns whether the request changes a key.
@@ -109,6 +111,8 @@ impl From<&Request<'_>> for StoreRequest {
             role: Role::Whole,
             scope: RecordScope::Request,
             attempt: 0,
+            target: target(&whole),
+            charge: (whole.operation == Operation::Settle).then_some(0),
         });
         whole
     }
@@ -125,6 +129,8 @@ pub(crate) enum Response {
     Superseded,
     /// When the part was charged whose record was deleted; `None` if there was no record.
     Record(Option<Timestamp>),
+    /// The fingerprint of a check whose charge can be settled.
+    Charge(u128),
 }
 
 pub(crate) type Outcome = Result<Response, StoreError>;
@@ -143,7 +149,7 @@ pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
     match response(delivery)? {
         Response::Decisions(answer) | Response::Claimed(answer, _) => Ok(answer),
         Response::Superseded => Err(StoreError::unavailable(FailureKind::Superseded, "")),
-        Response::Inspection(_) | Response::Record(_) => {
+        Response::Inspection(_) | Response::Record(_) | Response::Charge(_) => {
             Err(error::protocol("other data for decisions"))
         }
     }
@@ -280,8 +286,7 @@ impl Responder {
 /// Returns a fingerprint of a request: equal for the same operation, policies, keys and costs. A
 /// repeat without an id of a lease or a reservation gets a new random one, so these ids are excluded.
 fn fingerprint(request: &StoreRequest) -> u128 {
-    let mut text = Vec::new();
-    text.extend(request.operation.as_str().as_bytes());
+    let mut text = request.operation.as_str().as_bytes().to_vec();
     match request.operation {
         Operation::Reserve { max_wait, .. } => put_number(&mut text, max_wait.get()),
         Operation::Refund { time } => {
@@ -296,14 +301,34 @@ fn fingerprint(request: &StoreRequest) -> u128 {
         _ => {}
     }
     for check in &request.checks {
-        for part in [check.policy.name().as_bytes(), &check.key] {
-            #[expect(clippy::expect_used, reason = "names and keys are bounded")]
-            let length = u32::try_from(part.len()).expect("a length fits u32");
-            text.extend(length.to_le_bytes());
-            text.extend(part);
-        }
+        put_key(&mut text, check);
         put_number(&mut text, check.cost.get());
     }
+    hash(&text)
+}
+
+/// Returns a fingerprint of the checks without their costs, if the request is a check or its settlement;
+/// otherwise 0.
+fn target(request: &StoreRequest) -> u128 {
+    if !matches!(request.operation, Operation::Check { .. } | Operation::Settle) {
+        return 0;
+    }
+    let mut text = b"settle".to_vec();
+    request.checks.iter().for_each(|check| put_key(&mut text, check));
+    hash(&text)
+}
+
+/// Appends the policy and the key of a check.
+fn put_key(text: &mut Vec<u8>, check: &RequestCheck) {
+    for part in [check.policy.name().as_bytes(), &check.key] {
+        #[expect(clippy::expect_used, reason = "names and keys are bounded")]
+        let length = u32::try_from(part.len()).expect("a length fits u32");
+        text.extend(length.to_le_bytes());
+        text.extend(part);
+    }
+}
+
+fn hash(text: &[u8]) -> u128 {
     // FNV-1a with 128 bits. The fingerprint is stored, so it must never change.
     text.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
         (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)

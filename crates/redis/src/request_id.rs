@@ -12,6 +12,11 @@ pub(crate) struct RequestId {
     pub(crate) scope: RecordScope,
     /// The number of the attempt, if the request has keys in several partitions.
     pub(crate) attempt: u64,
+    /// The fingerprint of the checks without their costs, for a check and for its settlement; 0 for
+    /// other operations.
+    pub(crate) target: u128,
+    /// For a settlement, the fingerprint of the check. The record of a whole request does not need it.
+    pub(crate) charge: Option<u128>,
 }
 
 /// What the record of a request id represents.
@@ -40,7 +45,8 @@ pub(crate) enum Role {
     Undo { lease: Option<Id> },
     /// Returns the first answer, if the request is a repeat, or else executes it without a record.
     Recall,
-    /// Returns the first answer, if the request is a repeat, and does not read its keys.
+    /// Returns the first answer, if the request is a repeat, and does not read its keys. For a
+    /// settlement, returns the fingerprint of the check, if its charge can be settled.
     LookUp,
     /// Deletes the record of a part, if no later attempt has taken it over. What the part was charged
     /// remains.

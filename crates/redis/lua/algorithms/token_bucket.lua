@@ -79,9 +79,15 @@ function algorithms.token_bucket()
     return max(floor((2 * limit[4] - usage.used) / limit[1]), 0)
   end
 
-  function token_bucket.refund(limit, state, usage, count, time)
+  -- recovers_at is when the limit would have recovered after the charge: no more is refunded than would
+  -- still be used without later charges.
+  function token_bucket.refund(limit, state, usage, count, time, recovers_at)
     if limit.kind == 6 and time and state.at > time then return state end
     local units = min(count * limit[1], usage.used)
+    if recovers_at then
+      local ticks = min(floor(max(recovers_at - usage.at, 0) / limit[3]), limit[5])
+      units = min(units, ticks * limit[2])
+    end
     if units == 0 then return state end
     local used = state.used - units
     return used > 0 and {at = state.at, used = used} or nil

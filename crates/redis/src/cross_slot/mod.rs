@@ -21,6 +21,7 @@
 mod attempt;
 mod parts;
 mod per_key;
+mod settle;
 
 use std::sync::Arc;
 
@@ -103,6 +104,10 @@ impl CrossSlotRequest<'_> {
         let request = self.request;
         let parts = Parts::new(request, &self.dispatcher.context.keyspace, self.by_key);
         self.check_queues(&parts)?;
+        if request.operation == Operation::Settle {
+            let settled = self.settle(&parts).await?;
+            return Ok(parts.into_answer(settled));
+        }
         let has_id = request.request_id.is_some();
         let early_shadows = (!has_id).then(|| self.send_shadows(&parts, false));
         let enforced = match &parts.enforced[..] {

@@ -57,6 +57,9 @@ struct PerKeyRequest<'a> {
 impl PerKeyRequest<'_> {
     async fn decide(&self, is_wanted: impl Fn() -> bool) -> Outcome {
         let Some(id) = &self.request.request_id else { return self.execute(is_wanted).await };
+        if self.request.operation == Operation::Settle {
+            return Err(try_again());
+        }
         match id.role {
             Role::Whole | Role::Recall => match self.look_up(id).await? {
                 Some(repeat) => Ok(repeat),

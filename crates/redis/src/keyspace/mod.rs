@@ -2,8 +2,8 @@
 //!
 //! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. A request id has
 //! `#i` in place of the policy; no policy name contains `#`. The records of its parts have `#p`, or `#s`
-//! for shadow checks, and the request's fingerprint. The user's text is last, so it cannot be mistaken
-//! for another part or select a slot. A text of more than 256 bytes is replaced by its SHA-256 in
+//! for shadow checks, and the request's fingerprint; that of a settlement has a `t` before the name of its
+//! charge. The user's text is last, so it cannot be mistaken for another part or select a slot. A text of more than 256 bytes is replaced by its SHA-256 in
 //! hexadecimal, marked by `h` after the `#` and its letters.
 
 mod hash;
@@ -64,11 +64,28 @@ impl Keyspace {
     /// Returns the name of the record of a request id, in a partition. The record of a part has the
     /// fingerprint in its name, so that other requests with the same id have another name.
     pub(crate) fn record(&self, partition: u16, id: &RequestId) -> Vec<u8> {
-        let fingerprint = id.fingerprint;
+        match id.charge {
+            None => self.record_of(partition, id, "", id.fingerprint),
+            Some(charge) => self.record_of(partition, id, "t", charge),
+        }
+    }
+
+    /// Returns the name of the record of the charge that a request settles.
+    pub(crate) fn charge_record(&self, partition: u16, id: &RequestId) -> Option<Vec<u8>> {
+        id.charge.map(|charge| self.record_of(partition, id, "", charge))
+    }
+
+    fn record_of(
+        &self,
+        partition: u16,
+        id: &RequestId,
+        kind: &str,
+        fingerprint: u128,
+    ) -> Vec<u8> {
         let suffix = match id.scope {
-            RecordScope::Request => "i".to_owned(),
-            RecordScope::Part => format!("p{fingerprint:032x}."),
-            RecordScope::Shadows => format!("s{fingerprint:032x}."),
+            RecordScope::Request => format!("{kind}i"),
+            RecordScope::Part => format!("{kind}p{fingerprint:032x}."),
+            RecordScope::Shadows => format!("{kind}s{fingerprint:032x}."),
         };
         let mut name = self.prefix(partition, suffix.len() + id.id.len());
         put_text(&mut name, &suffix, &id.id);
@@ -230,17 +247,23 @@ mod tests {
 
     fn request_ids(id: &[u8]) -> Vec<RequestId> {
         let scopes = [
-            (RecordScope::Request, 0),
-            (RecordScope::Part, 1),
-            (RecordScope::Part, 2),
-            (RecordScope::Shadows, 1),
+            (RecordScope::Request, 0, None),
+            (RecordScope::Part, 1, None),
+            (RecordScope::Part, 2, None),
+            (RecordScope::Shadows, 1, None),
+            (RecordScope::Request, 1, Some(0)),
+            (RecordScope::Part, 1, Some(1)),
+            (RecordScope::Part, 1, Some(2)),
+            (RecordScope::Shadows, 1, Some(1)),
         ];
-        let request_id = |(scope, fingerprint)| RequestId {
+        let request_id = |(scope, fingerprint, charge)| RequestId {
             id: id.into(),
             fingerprint,
             scope,
             role: Role::Whole,
             attempt: 0,
+            target: 0,
+            charge,
         };
         scopes.map(request_id).into()
     }
