@@ -105,14 +105,14 @@ end
 -- change; '0' for a look-up, to which the fingerprint of the charge is added. Otherwise the cost of each
 -- slot becomes the difference to its charge, and the charges are added and returned.
 local function look_up_charge(name, slots, add)
+  local charge = charge_of(name, slots)
+  if not charge then return 'n' end
   local settled = record_of(name)
   if settled and not settled.is_same then return 'd' end
   if settled and name.role ~= LOOK_UP then
     add('i', settled.text:sub(settled.at))
     return 'r'
   end
-  local charge = charge_of(name, slots)
-  if not charge then return 'n' end
   for place, slot in ipairs(slots) do
     if slot.cost ~= charge[place].cost and is_concurrent(slot.policy) then return 'l' end
   end

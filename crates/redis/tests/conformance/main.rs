@@ -71,12 +71,13 @@ macro_rules! properties {
     };
 }
 
-// The first four run 100,000 steps together.
+// The first five run 100,000 steps together.
 properties! {
     equals_model: 1_600;
     equals_model_with_clock_steps: 1_600;
     equals_model_through_policy_changes: 1_600;
     equals_model_in_batches: 1_600;
+    equals_model_with_settlements: 1_600;
     admissions_stay_within_bound: 80;
     predictions_are_exact: 80;
     denials_leave_no_trace: 80;
@@ -84,6 +85,8 @@ properties! {
     keys_are_independent: 80;
     order_changes_nothing: 80;
     answers_are_consistent: 80;
+    settling_equals_checking: 80;
+    settling_gives_back_no_more: 80;
     refund_undoes_a_check: 80;
     refund_keeps_within_capacity: 80;
     less_used_admits_more: 80;
