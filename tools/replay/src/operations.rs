@@ -37,6 +37,7 @@ pub fn operation(line: &Line<'_>, number: u64) -> Result<Operation, Skip> {
         "cancel" => Operation::Cancel { id: named("reservation_id")? },
         "refund" => Operation::Refund { time: moment(line, "charged_at")? },
         "penalize" => Operation::Penalize,
+        "settle" => Operation::Settle,
         "reset" => Operation::Reset,
         "block" => Operation::Block { span: duration(line, "for")? },
         "unblock" => Operation::Unblock,
@@ -47,8 +48,8 @@ pub fn operation(line: &Line<'_>, number: u64) -> Result<Operation, Skip> {
             return Err(invalid(
                 "verb",
                 name,
-                &"expected check, peek, take, reserve, cancel, refund, penalize, reset, block, \
-                  unblock, acquire, renew or release",
+                &"expected check, peek, settle, take, reserve, cancel, refund, penalize, reset, \
+                  block, unblock, acquire, renew or release",
             ));
         }
     })

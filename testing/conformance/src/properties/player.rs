@@ -71,11 +71,14 @@ pub(crate) struct Player {
     times: Vec<Timestamp>,
     /// The checks so far that have a request id.
     named: Vec<TestRequest>,
+    /// The settlements so far.
+    settled: Vec<TestRequest>,
 }
 
 impl Player {
     pub(crate) fn at(now: Timestamp, backwards: bool) -> Self {
-        Player { now, backwards, retry: None, reset: None, times: Vec::new(), named: Vec::new() }
+        let (times, named, settled) = (Vec::new(), Vec::new(), Vec::new());
+        Player { now, backwards, retry: None, reset: None, times, named, settled }
     }
 
     /// Advances the time and returns the request of the step.
@@ -98,9 +101,15 @@ impl Player {
             StepOperation::Check { .. } if request.request_id.is_some() => {
                 self.named.push(request.clone());
             }
-            StepOperation::Settle { ago } => {
+            StepOperation::Settle { ago, repeats } => {
                 if let Some(charge) = self.named.iter().rev().nth(ago) {
                     settle(&mut request, charge);
+                }
+                let is_same =
+                    |settled: &&TestRequest| settled.request_id == request.request_id;
+                match self.settled.iter().find(is_same).filter(|_| repeats) {
+                    Some(settled) => request.checks.clone_from(&settled.checks),
+                    None => self.settled.push(request.clone()),
                 }
             }
             _ => {}

@@ -51,8 +51,9 @@ pub(crate) enum StepOperation {
     Cancel { id: u8 },
     Refund { time: RefundTime },
     Penalize,
-    /// Settles the check this many named checks ago, with the costs of this step.
-    Settle { ago: usize },
+    /// Settles the check this many named checks ago, with the costs of this step, or with those of an
+    /// earlier settlement.
+    Settle { ago: usize, repeats: bool },
     Reset,
     Block { thousandths: Option<u32> },
     Unblock,
@@ -200,7 +201,8 @@ pub(crate) fn settlement_steps(
 ) -> BoxedStrategy<Vec<Step>> {
     let operations = prop_oneof![
         6 => (0_u8..6).prop_map(|lease| StepOperation::Check { lease: Some(lease) }),
-        6 => (0_usize..4).prop_map(|ago| StepOperation::Settle { ago }),
+        6 => (0_usize..4, any::<bool>())
+            .prop_map(|(ago, repeats)| StepOperation::Settle { ago, repeats }),
         2 => operations(),
     ];
     let name_checks = |(mut steps, named): (Vec<Step>, Vec<Option<u8>>)| {
