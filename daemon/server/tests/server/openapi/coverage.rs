@@ -57,6 +57,7 @@ impl Daemons {
         let mut client = daemon.connect().await;
         let mut headers = String::new();
         match status {
+            200 if operation == "settle" => charge(&mut client, &sent).await,
             200 | 401 | 408 | 413 | 503 => {}
             400 => sent["cots"] = json!(1),
             403 => headers = bearer("nothing"),
@@ -64,9 +65,16 @@ impl Daemons {
             405 => return (String::new(), client.request("PUT", path, "").await.unwrap()),
             409 => {
                 sent["request_id"] = json!(path);
+                if operation == "settle" {
+                    charge(&mut client, &sent).await;
+                }
                 let first = client.post(path, &sent.to_string()).await.unwrap();
                 assert_eq!(first.status, 200, "{path}");
-                sent["key"] = json!("another");
+                let (field, other) = match operation {
+                    "settle" => ("cost", json!(0)),
+                    _ => ("key", json!("another")),
+                };
+                sent[field] = other;
             }
             422 => sent["cost"] = json!(3),
             429 => {
@@ -101,6 +109,12 @@ impl Daemons {
     }
 }
 
+/// Makes the charge that a settlement needs.
+async fn charge(client: &mut Client, settlement: &Value) {
+    let response = client.post("/v1/check", &settlement.to_string()).await.unwrap();
+    response.assert(200, "", settlement);
+}
+
 /// A valid body for the operation.
 fn body(operation: &str, key: &str) -> Map<String, Value> {
     let on_slots = matches!(operation, "acquire" | "renew" | "release");
@@ -108,6 +122,10 @@ fn body(operation: &str, key: &str) -> Map<String, Value> {
     let mut body = json!({ "policy": policy, "key": format!("{operation}-{key}") });
     if on_slots {
         body["lease_id"] = json!(ID);
+    }
+    if operation == "settle" {
+        body["request_id"] = json!(key);
+        body["cost"] = json!(1);
     }
     if operation == "cancel" {
         body["reservation_id"] = json!(ID);
@@ -202,7 +220,7 @@ fn value(field: &str) -> Value {
         "cost" => json!(1),
         "note" => json!("a note"),
         "checks" => {
-            json!([{ "policy": "log", "key": "k", "cost": 0, "note": "n" }, { "limit": "1/s", "key_base64": "aw==" }])
+            json!([{ "policy": "log", "key": "k", "cost": 0, "note": "n" }, { "limit": "1/s", "key_base64": "aw==", "cost": 1 }])
         }
         "request_id" => json!("r"),
         "max_wait" => json!("30s"),
@@ -264,6 +282,9 @@ async fn fields_are_accepted_only_where_documented() {
                 sent["limit"] = json!("2 concurrent lease 60s");
             }
             let body = Value::Object(sent).to_string();
+            if path == "/v1/settle" && known.contains(field) {
+                daemon.post("/v1/check", &body).await.assert(200, "", &body);
+            }
             let response = daemon.post(path, &body).await;
             assert_documented("POST", path, &body, &response);
             let row = format!("{path} {body}");
@@ -276,7 +297,7 @@ async fn fields_are_accepted_only_where_documented() {
             }
         }
     }
-    assert_eq!((accepted + rejected, rejected > 50), (14 * 16, true), "{accepted} {rejected}");
+    assert_eq!((accepted + rejected, rejected > 50), (15 * 16, true), "{accepted} {rejected}");
 }
 
 #[tokio::test]
@@ -299,6 +320,9 @@ async fn documented_query_parameters_are_accepted() {
                 "POST" => (format!("{path}?{name}=200"), body),
                 _ => (format!("{path}?{}", query(&Value::Object(sent).to_string())), String::new()),
             };
+            if path.starts_with("/v1/settle") {
+                daemon.post("/v1/check", &body).await.assert(200, "", &body);
+            }
             let response = daemon.connect().await.request(&method, &path, &body).await.unwrap();
             response.assert(200, "", format_args!("{method} {path} {body}"));
             assert_documented(&method, &path, &body, &response);
