@@ -136,6 +136,7 @@ impl StoreConfig {
             .max_keys(self.max_keys)
             .max_bytes(self.max_bytes)
             .table_full(self.table_full)
+            .request_id_horizon(self.request_id_horizon.into())
     }
 
     /// Opens the store with a namespace. A Redis store connects in the background, in the current
@@ -232,7 +233,6 @@ impl StoreConfig {
             ("queue", self.queue != usual.queue),
             ("batch", self.batch != usual.batch),
             ("groups", self.groups != usual.groups),
-            ("request_id_horizon", self.request_id_horizon != usual.request_id_horizon),
             ("ca", self.ca != usual.ca),
             ("cert", self.cert != usual.cert),
             ("key", self.key != usual.key),

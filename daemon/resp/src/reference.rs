@@ -22,7 +22,7 @@ such as `1h`. Booleans are `#t` and `#f`, in RESP2 1 and 0.
 
 **Inline limits.** `LIMIT \"10/s burst 20\" key` can replace `policy key` in every command; it is for operators only, as over HTTP.
 
-**Envoy's rules.** `DOMAIN edge \"remote_address=10.0.0.1;path=/a\"` can replace `policy key` in `TOLLGATE.CHECK`, `PEEK`, `RESET`, `BLOCK`,
+**Envoy's rules.** `DOMAIN edge \"remote_address=10.0.0.1;path=/a\"` can replace `policy key` in `TOLLGATE.CHECK`, `PEEK`, `SETTLE`, `RESET`, `BLOCK`,
 `UNBLOCK`, `REFUND`, `PENALIZE` and `INSPECT`: a domain of Envoy's rate limit service and the entries of a descriptor, with `%25`, `%3B`
 and `%3D` for `%`, `;` and `=`.
 
@@ -32,6 +32,7 @@ and `%3D` for `%`, `;` and `=`.
 **Several checks** are joined by `AND` and executed together: all are charged, or none is.
 
 **Retries.** `ID` is the idempotency key of a request: a repeat within 30 s (`store.request_id_horizon`) returns the remembered decision, and charges nothing.
+`SETTLE` has the `ID` and the checks of a check, with the actual costs. It replaces what the check charged, once; an unknown `ID` is an error.
 
 **Authorisation.** Commands with the scope `operate` need a token, a Unix socket or `operators: loopback`. With tokens each
 connection needs one: `AUTH token`, `AUTH name token` or `HELLO 3 AUTH name token`.

@@ -23,13 +23,11 @@ fn contains(value: &Value, part: &Value) -> bool {
     }
 }
 
-#[test]
-fn http_examples_have_the_shown_responses() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        return eprintln!("SKIPPED: curl is not installed");
-    }
-    let page = read_repository("docs/http-api.md");
-    let (_, examples) = page.split_once("### Examples\n").unwrap();
+/// Runs the examples of a section on a daemon with its configuration, and compares the responses with
+/// those that it shows. Returns the operations.
+fn run_http_examples(page: &str, heading: &str) -> BTreeSet<String> {
+    let page = read_repository(page);
+    let (_, examples) = page.split_once(heading).unwrap();
     let (examples, _) = examples.split_once("\n## ").unwrap();
     let config = page_block(&format!("`config`{examples}"), "config");
     let daemon = Daemon::with_config(&config, |command| command);
@@ -48,6 +46,17 @@ fn http_examples_have_the_shown_responses() {
         let (_, path) = line.split_once("/v1/").unwrap();
         operations.insert(path.split(' ').next().unwrap().to_owned());
     }
+    operations
+}
+
+#[test]
+fn http_examples_have_the_shown_responses() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED: curl is not installed");
+    }
+    let settled = run_http_examples("docs/recipes.md", "\n## LLM tokens");
+    assert_eq!(settled, ["check", "settle"].map(str::to_owned).into());
+    let operations = run_http_examples("docs/http-api.md", "### Examples\n");
     let api: Value = serde_json::from_str(&read_repository("docs/openapi.json")).unwrap();
     for path in api["paths"].as_object().unwrap().keys() {
         let Some(name) = path.strip_prefix("/v1/").filter(|name| !name.contains('/')) else {

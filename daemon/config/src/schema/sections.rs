@@ -162,7 +162,7 @@ sections! {
              servers. All daemons of a namespace need the same number: on a cluster another number \
              is an error, elsewhere it finds no counters.";
         request_id_horizon: duration(Duration::from_secs(1)), "30s", needs_restart() =>
-            "How long request ids are remembered.";
+            "How long request ids are remembered, and charges can be settled.";
         ca: FILE, "null", needs_restart() => "The CA bundle for TLS. The default is the system's.";
         cert: FILE, "null", needs_restart() => "The client certificate for TLS; requires `key`.";
         key: FILE, "null", needs_restart() => "The private key of `cert`.";

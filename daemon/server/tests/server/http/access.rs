@@ -136,6 +136,11 @@ async fn request_ids_are_separate_for_each_token_and_policy() {
             response.assert(200, &format!(r#""remaining":{remaining},"#), &row);
             response.assert(200, &format!(r#""replayed":{replayed}"#), &row);
         }
+        let body = r#"{"policy":"pair","key":"k","cost":0,"request_id":"same"}"#;
+        for (name, status) in [("two", 404), ("one", 200)] {
+            let response = daemon.post_with("/v1/settle", &bearer(name), body).await;
+            response.assert(status, "", name);
+        }
     }
 }
 
