@@ -222,8 +222,9 @@ impl Execution<'_> {
         }
         if self.request.operation == Operation::Settle {
             let charges = self.added_as(b'h').next().ok_or_else(|| error::protocol("charges"))?;
-            let answer = settle_slots(self.request, self.slots, contents, charges, self.now, anomalies)
-                .map_err(|_| error::protocol("charges"))?;
+            let answer =
+                settle_slots(self.request, self.slots, contents, charges, self.now, anomalies)
+                    .map_err(|_| error::protocol("charges"))?;
             return Ok(Response::Decisions(answer));
         }
         let decisions = decide_slots(
@@ -267,7 +268,8 @@ impl Execution<'_> {
     /// Returns the fingerprint of a check whose charge can be settled.
     fn charge(&self) -> Result<Response, StoreError> {
         let fingerprint = self.added_as(b'f').next().and_then(|bytes| bytes.try_into().ok());
-        let fingerprint = fingerprint.ok_or_else(|| error::protocol("the fingerprint of a charge"))?;
+        let fingerprint =
+            fingerprint.ok_or_else(|| error::protocol("the fingerprint of a charge"))?;
         Ok(Response::Charge(u128::from_be_bytes(fingerprint)))
     }
 

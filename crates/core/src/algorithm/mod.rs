@@ -303,12 +303,7 @@ impl Algorithm {
     }
 
     /// Refunds up to a count and returns how much. Leases are released, not refunded.
-    pub(crate) fn refund(
-        &self,
-        state: &mut LimitState,
-        usage: &Usage,
-        refund: &Refund,
-    ) -> u64 {
+    pub(crate) fn refund(&self, state: &mut LimitState, usage: &Usage, refund: &Refund) -> u64 {
         let Refund { count, time, .. } = *refund;
         let refunded = match (self, usage, &mut *state) {
             (

@@ -190,8 +190,7 @@ impl TokenBucket {
             return (state, 0);
         }
         let undrained = recovers_at.map_or(u64::MAX, |end| self.units_until(current.at, end));
-        let units =
-            count.saturating_mul(self.per_token.get()).min(undrained).min(current.used);
+        let units = count.saturating_mul(self.per_token.get()).min(undrained).min(current.used);
         (TokenBucketState { used: state.used - units, ..state }, self.per_token.floor(units))
     }
 

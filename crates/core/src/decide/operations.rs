@@ -6,9 +6,7 @@ use alloc::vec::Vec;
 
 use super::context::CheckContext;
 use super::evaluate::{Evaluation, describe};
-use crate::algorithm::{
-    Algorithm, Anomalies, Charge, LimitState, Refund, TokenBucketState, Usage,
-};
+use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, Refund, TokenBucketState, Usage};
 use crate::decision::Decision;
 use crate::id::Id;
 use crate::key::{Block, KeyState, Reservation};

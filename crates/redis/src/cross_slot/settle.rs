@@ -54,7 +54,13 @@ impl CrossSlotRequest<'_> {
         }
     }
 
-    fn settlement(&self, part: &Part, role: Role, scope: RecordScope, charge: u128) -> StoreRequest {
+    fn settlement(
+        &self,
+        part: &Part,
+        role: Role,
+        scope: RecordScope,
+        charge: u128,
+    ) -> StoreRequest {
         let mut request = self.with_id(part, role, scope, 0);
         if let Some(RequestId { charge: known, .. }) = &mut request.request_id {
             *known = Some(charge);

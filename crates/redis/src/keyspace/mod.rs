@@ -75,13 +75,7 @@ impl Keyspace {
         id.charge.map(|charge| self.record_of(partition, id, "", charge))
     }
 
-    fn record_of(
-        &self,
-        partition: u16,
-        id: &RequestId,
-        kind: &str,
-        fingerprint: u128,
-    ) -> Vec<u8> {
+    fn record_of(&self, partition: u16, id: &RequestId, kind: &str, fingerprint: u128) -> Vec<u8> {
         let suffix = match id.scope {
             RecordScope::Request => format!("{kind}i"),
             RecordScope::Part => format!("{kind}p{fingerprint:032x}."),

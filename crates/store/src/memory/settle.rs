@@ -5,9 +5,9 @@ use tollgate_core::{
     split_settled,
 };
 
+use super::MemoryStore;
 use super::request_ids::{ChargedCheck, Hash, Record, RequestIds, Settlement};
 use super::stored_key::StoredKey;
-use super::MemoryStore;
 use crate::store::Answer;
 
 /// The checks of a request on one (policy, key).
@@ -70,7 +70,11 @@ fn group<'a>(checks: &[Check<'a>]) -> Vec<Group<'a>> {
 }
 
 /// Returns what the checks of a group were charged; `None` if they were not.
-fn recorded_charge(record: &Record, members: &[usize], check: &Check<'_>) -> Option<RecordedCharge> {
+fn recorded_charge(
+    record: &Record,
+    members: &[usize],
+    check: &Check<'_>,
+) -> Option<RecordedCharge> {
     let first = members[0];
     let decision = &record.answer.decisions[first];
     // A store without room admitted the check without a charge.
@@ -81,9 +85,7 @@ fn recorded_charge(record: &Record, members: &[usize], check: &Check<'_>) -> Opt
     let charged = |member: &usize| record.charged[*member].cost;
     let ChargedCheck { policy, .. } = &record.charged[first];
     let time = decision.time;
-    let recovers_at = |limit: LimitDecision| {
-        time.saturating_add(limit.reset_after).as_micros()
-    };
+    let recovers_at = |limit: LimitDecision| time.saturating_add(limit.reset_after).as_micros();
     let is_same = policy.ptr_eq(check.policy) || policy.limits() == check.policy.limits();
     Some(RecordedCharge {
         cost: members.iter().map(charged).sum(),

@@ -157,10 +157,7 @@ fn decisions(schema: &str) -> Value {
         ("allowed", boolean(ALLOWED)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
         ("never", boolean("Whether a cost exceeds a capacity, so that waiting does not help.")),
-        (
-            "decisions",
-            described(list(schema_ref(schema)), "The result of each check, in order."),
-        ),
+        ("decisions", described(list(schema_ref(schema)), "The result of each check, in order.")),
     ];
     object("The results of checks that were executed together.", required, vec![])
 }

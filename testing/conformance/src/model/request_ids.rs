@@ -94,11 +94,7 @@ impl Memory {
     }
 
     /// What the checks of a settlement were charged, with their first answers and limits.
-    pub(super) fn charges(
-        &self,
-        request: &Request<'_>,
-        now: Int,
-    ) -> Result<Charges, RequestError> {
+    pub(super) fn charges(&self, request: &Request<'_>, now: Int) -> Result<Charges, RequestError> {
         let remembered =
             id(request).and_then(|id| self.0.get(id)).filter(|answer| now < answer.until);
         let remembered = remembered.ok_or(RequestError::UnknownCharge)?;

@@ -9,10 +9,7 @@ const MAX_REQUEST_ID_LEN: usize = 256;
 pub(super) fn validate(request: &Request<'_>) -> Result<(), RequestError> {
     let several = matches!(
         request.operation,
-        Operation::Check { .. }
-            | Operation::Peek
-            | Operation::Acquire { .. }
-            | Operation::Settle
+        Operation::Check { .. } | Operation::Peek | Operation::Acquire { .. } | Operation::Settle
     );
     match request.checks.len() {
         0 => return Err(RequestError::NoCheck),

@@ -40,5 +40,5 @@ pub use order::{answers_are_consistent, order_changes_nothing};
 pub use probe::predictions_are_exact;
 pub use refund::{refund_keeps_within_capacity, refund_undoes_a_check};
 pub use request_ids::{repeats_charge_once, request_ids_expire_at_horizon};
-pub use settle::{settling_equals_checking, settling_gives_back_no_more};
 pub use runner::{Coverage, Outcome, Plan, Violation, assert_holds};
+pub use settle::{settling_equals_checking, settling_gives_back_no_more};

@@ -50,7 +50,9 @@ pub fn equals_model_with_settlements(system: &mut impl SystemUnderTest, plan: Pl
     let fixed = several_policies::<3>().prop_map(|policies| policies.to_vec());
     let clock = prop::bool::weighted(0.2);
     let cases = (prop_oneof![3 => fixed, 1 => versions(3)], clock).prop_flat_map(
-        |(policies, backwards)| (Just(policies), Just(backwards), settlement_steps(3, 2, backwards)),
+        |(policies, backwards)| {
+            (Just(policies), Just(backwards), settlement_steps(3, 2, backwards))
+        },
     );
     run(plan, &cases, |(policies, backwards, steps), coverage| {
         play_both(system, &policies, Player::at(START, backwards), &steps, coverage)

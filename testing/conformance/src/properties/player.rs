@@ -105,8 +105,7 @@ impl Player {
                 if let Some(charge) = self.named.iter().rev().nth(ago) {
                     settle(&mut request, charge);
                 }
-                let is_same =
-                    |settled: &&TestRequest| settled.request_id == request.request_id;
+                let is_same = |settled: &&TestRequest| settled.request_id == request.request_id;
                 match self.settled.iter().find(is_same).filter(|_| repeats) {
                     Some(settled) => request.checks.clone_from(&settled.checks),
                     None => self.settled.push(request.clone()),

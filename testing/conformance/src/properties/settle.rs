@@ -48,7 +48,7 @@ fn peek_after(
 pub fn settling_equals_checking(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let cases = (refundable(), check_steps(1, 1, false), 1_u64..12, 1_u64..12, 0..HORIZON);
     run(plan, &cases, |(policy, steps, one, other, wait), coverage| {
-        let mut trace = build_trace(&[policy.clone()], &steps, false);
+        let mut trace = build_trace(std::slice::from_ref(&policy), &steps, false);
         let Some(last) = trace.last() else { return Ok(()) };
         let (charged, settled) = (last.time, Timestamp::from_micros(last.time.as_micros() + wait));
         let (actual, estimate) = (one.min(other), one.max(other));
@@ -86,7 +86,7 @@ pub fn settling_gives_back_no_more(system: &mut impl SystemUnderTest, plan: Plan
     let steps = || check_steps(1, 1, false);
     let cases = (refundable(), steps(), 1_u64..12, 1_u64..12, 0..30_usize);
     run(plan, &cases, |(policy, steps, one, other, place), coverage| {
-        let others = build_trace(&[policy.clone()], &steps, false);
+        let others = build_trace(std::slice::from_ref(&policy), &steps, false);
         let (actual, estimate) = (one.min(other), one.max(other));
         let first = others[0].time;
         let mut trace = vec![named_check(&policy, first, estimate)];
@@ -121,7 +121,11 @@ fn is_admitted(answer: super::play::Response) -> bool {
     answer.is_ok_and(|answer| answer.iter().all(|decision| decision.allowed))
 }
 
-fn no_more(trace: &[TestRequest], expected: &Expected, found: &Expected) -> Result<(), FailureReason> {
+fn no_more(
+    trace: &[TestRequest],
+    expected: &Expected,
+    found: &Expected,
+) -> Result<(), FailureReason> {
     if found.remaining <= expected.remaining {
         return Ok(());
     }

@@ -44,22 +44,42 @@ pub(crate) enum RefundTime {
 /// An operation. Ids are small numbers, so that they recur.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StepOperation {
-    Check { lease: Option<u8> },
+    Check {
+        lease: Option<u8>,
+    },
     Peek,
     Take,
-    Reserve { id: u8, max_wait: Option<u32> },
-    Cancel { id: u8 },
-    Refund { time: RefundTime },
+    Reserve {
+        id: u8,
+        max_wait: Option<u32>,
+    },
+    Cancel {
+        id: u8,
+    },
+    Refund {
+        time: RefundTime,
+    },
     Penalize,
     /// Settles the check this many named checks ago, with the costs of this step, or with those of an
     /// earlier settlement.
-    Settle { ago: usize, repeats: bool },
+    Settle {
+        ago: usize,
+        repeats: bool,
+    },
     Reset,
-    Block { thousandths: Option<u32> },
+    Block {
+        thousandths: Option<u32>,
+    },
     Unblock,
-    Acquire { lease: u8 },
-    Renew { lease: u8 },
-    Release { lease: u8 },
+    Acquire {
+        lease: u8,
+    },
+    Renew {
+        lease: u8,
+    },
+    Release {
+        lease: u8,
+    },
 }
 
 /// A check; policy and key are indexes.
