@@ -173,7 +173,7 @@ fn check(sections: &[Vec<LoggedRequest>], more: &[&str]) -> usize {
             verbs.insert(request.operation.as_str());
         }
     }
-    assert_eq!(verbs.len(), 13, "{verbs:?}");
+    assert_eq!(verbs.len(), 14, "{verbs:?}");
     count
 }
 

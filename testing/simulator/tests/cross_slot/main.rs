@@ -5,13 +5,14 @@
 
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
+mod settlements;
 mod topology;
 mod workload;
 
 use std::ops::Range;
 use std::time::Duration;
 
-use tollgate_simulator::{Data, Partition, ReplyFault, Server, Simulation, World};
+use tollgate_simulator::{Cluster, Data, Partition, ReplyFault, Server, Simulation, World};
 
 use workload::{Faults, Workload};
 
@@ -60,6 +61,16 @@ async fn cause_faults(world: World, servers: Vec<Server>) {
     }
 }
 
+/// Ends the effects of faults.
+fn end_faults(cluster: &Cluster) {
+    for server in cluster.nodes() {
+        server.restart(Duration::ZERO);
+        server.links().unblock();
+        server.resume();
+        server.set_execution_time(Duration::ZERO);
+    }
+}
+
 /// Returns how many requests were admitted.
 async fn run(world: World) -> u64 {
     let cluster = world.start_cluster(3, 0);
@@ -68,12 +79,7 @@ async fn run(world: World) -> u64 {
     let faults = tokio::spawn(cause_faults(world.clone(), cluster.nodes()));
     let workload = Workload::run(&world, &stores).await;
     faults.abort();
-    for server in cluster.nodes() {
-        server.restart(Duration::ZERO);
-        server.links().unblock();
-        server.resume();
-        server.set_execution_time(Duration::ZERO);
-    }
+    end_faults(&cluster);
     workload.check(&stores[0], Faults::default()).await
 }
 
@@ -82,4 +88,12 @@ fn a_request_that_is_admitted_under_an_id_is_charged_once_in_every_partition() {
     let admitted: u64 = run_seeds(run).into_iter().sum();
     println!("{admitted} admitted");
     assert!(admitted > 0);
+}
+
+#[test]
+fn a_charge_is_settled_once_in_every_partition() {
+    let succeeded: Vec<usize> = run_seeds(settlements::run).into_iter().flatten().collect();
+    let second = succeeded.iter().sum::<usize>();
+    println!("{second} of {} by the second caller", succeeded.len());
+    assert!(0 < second && second < succeeded.len());
 }

@@ -121,7 +121,7 @@ async fn send_until_answered(world: World, stores: Vec<RedisStore>, id: u64) -> 
 }
 
 /// Returns what is used of a key's limit.
-async fn used(store: &RedisStore, policy: &Policy, key: &str) -> u64 {
+pub(crate) async fn used(store: &RedisStore, policy: &Policy, key: &str) -> u64 {
     loop {
         match store.inspect(policy, Key::new(key.as_bytes()).unwrap()).await {
             Ok(inspection) => return inspection.limits[0].used,
