@@ -264,3 +264,27 @@ fn request_ids_take_at_most_half_and_the_newest_are_remembered() {
     assert!(!bench.execute(check, &policy, b"key", Some(&key(0, 256))).replayed, "the oldest");
     bench.assert_accounted("request ids");
 }
+
+#[test]
+fn settlements_are_remembered_while_request_ids_use_up_their_bytes() {
+    let bench = Bench::new(|builder| builder.max_bytes(4 * MIB));
+    let policy = named("p", "9000000/h fixed");
+    let check = Operation::Check { lease: None };
+    let settle = |id: &[u8]| {
+        let checks = [Check { policy: &policy, key: b"k", cost: Cost::ZERO }];
+        let request =
+            Request { operation: Operation::Settle, checks: &checks, request_id: Some(id) };
+        bench.store.decide_now(&request)
+    };
+    let before = bench.remaining(&policy, b"k");
+    for number in 0..20_000_u32 {
+        let id = number.to_le_bytes();
+        bench.execute(check, &policy, b"k", Some(&id));
+        let first = settle(&id).unwrap().into_decision();
+        assert!(first.changed && !first.replayed);
+        assert!(settle(&id).unwrap().into_decision().replayed, "it is settled once");
+    }
+    assert_eq!(bench.remaining(&policy, b"k"), before);
+    assert!(settle(&0_u32.to_le_bytes()).is_err(), "the oldest are forgotten");
+    bench.assert_accounted("settlements");
+}

@@ -406,4 +406,32 @@ mod tests {
             assert_eq!(allowed.decisions[1].remaining, left);
         }
     }
+
+    #[test]
+    fn settlements_leave_out_checks_that_an_allow_list_admitted() {
+        let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
+        let user: Policy = "9/min".parse().unwrap();
+        let user = user.with_allow_list(["root"].into_iter().collect());
+        let denied = user.clone().with_deny_list(["bob"].into_iter().collect());
+        let decide = |operation, policy: &Policy, keys: [&[u8]; 2], costs: [u32; 2]| {
+            let check = |index: usize| {
+                let (key, cost) = (keys[index], Cost::from(costs[index]));
+                Check { policy, key, cost }
+            };
+            let checks = [check(0), check(1)];
+            limiter.decide(&Request { operation, checks: &checks, request_id: Some(b"id") })
+        };
+        let (check, keys) = (Operation::Check { lease: None }, [&b"root"[..], b"bob"]);
+        assert!(decide(check, &user, keys, [3, 3]).unwrap().allowed());
+        // The key was added to the deny list after the charge.
+        let settled = decide(Operation::Settle, &denied, keys, [5, 5]).unwrap().decisions;
+        assert_eq!(settled[0].reason, tollgate_core::Reason::AllowList);
+        assert_eq!((settled[1].granted, settled[1].remaining, settled[1].changed), (5, 4, true));
+        let root = Key::new(b"root").unwrap();
+        let listed = limiter.settle(&user, root, b"any", Cost::ONE).unwrap();
+        assert!(listed.allowed() && !listed.changed);
+        let bob = Key::new(b"bob").unwrap();
+        let unknown = limiter.settle(&user, bob, b"any", Cost::ONE);
+        assert_eq!(unknown, Err(RequestError::UnknownCharge));
+    }
 }

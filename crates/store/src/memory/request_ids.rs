@@ -207,13 +207,19 @@ impl RequestIds {
         self.records.get(id).filter(|record| now < record.expires_at)
     }
 
-    /// Records a settlement. If it has no room, the charge is forgotten, so that it cannot be settled
-    /// twice.
+    /// Records a settlement; removes older records if it has no room. Without room, the charge is
+    /// forgotten, so that it cannot be settled twice.
     pub(crate) fn settle(&mut self, id: &Hash, settlement: Settlement) {
         let Some(mut record) = self.records.remove(id) else { return };
         self.heap -= record.heap_bytes();
         record.settlement = Some(Box::new(settlement));
         let heap = record.heap_bytes();
+        let own = (record.expires_at, *id);
+        while self.bytes() + heap > self.max_bytes
+            && self.order.front().is_some_and(|oldest| *oldest != own)
+        {
+            self.remove_oldest();
+        }
         if self.bytes() + heap <= self.max_bytes {
             self.heap += heap;
             self.records.insert(*id, record);
