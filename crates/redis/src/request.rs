@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tollgate_core::{
@@ -308,14 +309,16 @@ fn fingerprint(request: &StoreRequest) -> u128 {
 }
 
 /// Returns a fingerprint of the checks without their costs, if the request is a check or its settlement;
-/// otherwise 0.
+/// otherwise 0. It proves which keys were charged, so it is part of a SHA-256, for which no other keys can be
+/// found. It is stored, so it must never change.
 fn target(request: &StoreRequest) -> u128 {
     if !matches!(request.operation, Operation::Check { .. } | Operation::Settle) {
         return 0;
     }
-    let mut text = b"settle".to_vec();
+    let mut text = Vec::new();
     request.checks.iter().for_each(|check| put_key(&mut text, check));
-    hash(&text)
+    let digest: [u8; 32] = Sha256::digest(&text).into();
+    digest[..16].iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte))
 }
 
 /// Appends the policy and the key of a check.
