@@ -50,7 +50,11 @@ impl MemoryStore {
             }
         }
         let answer = Answer { decisions };
-        ids.settle(id, Settlement { costs, answer: answer.clone() });
+        // A store without room changes nothing, so the settlement can be repeated.
+        let is_refused = |decision: &Decision| decision.reason == Reason::Store;
+        if !answer.decisions.iter().all(is_refused) {
+            ids.settle(id, Settlement { costs, answer: answer.clone() });
+        }
         Ok(answer)
     }
 }
