@@ -19,8 +19,9 @@ local function admits(slot)
       fits = false
     end
   end
+  local limits_fit = fits
   if is_blocked(slot.key) then fits, countable = false, false end
-  return fits, countable
+  return fits, countable, limits_fit
 end
 
 local function charge(slot, cost, lease)
@@ -110,7 +111,9 @@ function operations.check(slots, lease)
   local all_admit, all_countable, results = true, true, {}
   for place, slot in ipairs(slots) do
     if not held[place] then
-      local fits, countable = admits(slot)
+      local fits, countable, limits_fit = admits(slot)
+      -- A blocked check of cost 0 charges nothing, either way.
+      slot.is_charged = limits_fit and slot.cost == 0
       results[place] = {fits, countable}
       if not slot.policy.shadow then
         all_admit, all_countable = all_admit and fits, all_countable and countable

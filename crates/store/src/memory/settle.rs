@@ -86,13 +86,17 @@ fn recorded_charge(
     if decision.replayed || decision.is_shadow_denial() || is_uncounted {
         return None;
     }
-    let charged = |member: &usize| record.charged[*member].cost;
+    let cost = members.iter().map(|member| record.charged[*member].cost).sum();
+    // A shadow policy admits a blocked key without a charge.
+    if cost > 0 && !decision.changed {
+        return None;
+    }
     let ChargedCheck { policy, .. } = &record.charged[first];
     let time = decision.time;
     let recovers_at = |limit: LimitDecision| time.saturating_add(limit.reset_after).as_micros();
     let is_same = policy.ptr_eq(check.policy) || policy.limits() == check.policy.limits();
     Some(RecordedCharge {
-        cost: members.iter().map(charged).sum(),
+        cost,
         time,
         recovers_at: match is_same {
             true => decision.each_limit().map(recovers_at).collect(),

@@ -86,10 +86,11 @@ impl Model {
     }
 }
 
-/// What a check was charged; `None` if its shadow policy denied it, or if it held its lease already.
+/// What a check was charged; `None` if its shadow policy or a block denied it, or if it held its lease already.
 fn charge(check: &Check<'_>, cost: Int, answer: &Expected, limits: &[Limit]) -> Option<Charge> {
     let is_denied = answer.limits.iter().any(|limit| !limit.allowed);
-    if answer.replayed || (answer.shadow && is_denied) {
+    let is_blocked = cost > 0 && !answer.changed;
+    if answer.replayed || (answer.shadow && is_denied) || is_blocked {
         return None;
     }
     let time = Int::from(answer.time.as_micros());
