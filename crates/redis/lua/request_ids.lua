@@ -108,6 +108,8 @@ local function look_up_charge(name, slots, add)
   local charge = charge_of(name, slots)
   if not charge then return 'n' end
   local settled = record_of(name)
+  -- The id may have been used for an earlier charge before the clock stepped back.
+  if settled and settled.ends_at ~= charge.ends_at then settled = nil end
   if settled and not settled.is_same then return 'd' end
   if settled and name.role ~= LOOK_UP then
     add('i', settled.text:sub(settled.at))
