@@ -9,7 +9,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tollgate_core::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp, parse_limits,
 };
-use tollgate_store::{ManualClock, MemoryStore, MemoryStoreBuilder, TableFull};
+use tollgate_store::{Key, ManualClock, MemoryStore, MemoryStoreBuilder, TableFull};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -115,6 +115,28 @@ fn bytes_are_those_of_the_allocator() {
         bench.assert_accounted(&format!("{limits}, recovered"));
         assert!(bench.store.bytes() < MIB, "{limits}");
     }
+}
+
+#[test]
+fn states_that_grow_on_the_fast_path_are_counted_and_bounded() {
+    let policy = named("api", "1000000/d log");
+    let bench = Bench::new(|builder| builder.max_bytes(3 * MIB));
+    let check = |index: usize| {
+        let key = key(index, 8);
+        let key = Key::new(&key).unwrap();
+        bench.clock.advance(Micros::new(1));
+        bench.store.check(&policy, key, Cost::ONE, || Id::from_u128(1))
+    };
+    for index in 0..100_000 {
+        assert!(check(index % 1_000).allowed());
+    }
+    bench.assert_accounted("logs of 100 entries");
+    for index in 0..300_000 {
+        check(index % 1_000);
+    }
+    let bytes = bench.store.bytes();
+    assert!((2 * MIB..=3 * MIB + ALLOWANCE).contains(&bytes), "{bytes}");
+    bench.assert_accounted("a full store");
 }
 
 #[test]
