@@ -84,11 +84,11 @@ impl Row {
     }
 }
 
-/// 24-byte keys that no other row has.
-/// The number of keys of a row whose state has a constant size: few would often meet in a batch, and fit
-/// the cache of a processor.
+/// The number of keys of a row whose state has a constant size. Few keys would often meet in a batch, and
+/// fit the cache of a processor.
 const KEYS: usize = 100_000;
 
+/// 24-byte keys that no other row has.
 fn keys(row: usize, count: usize) -> Vec<String> {
     (0..count).map(|n| format!("user:{:019}", row * 1_000_000 + n)).collect()
 }

@@ -1,7 +1,7 @@
 -- The arguments of a call: the time, the requests, the policies, and the bytes of the keys.
 --
--- A function keeps what is created here until the server forgets the library; only the variables of a
--- call begin anew with each.
+-- The server keeps the functions and tables that are created here from call to call, until it forgets the
+-- library. Each call sets the variables of a call first.
 --
 -- KEYS: the keys of the checks, then the records of request ids.
 -- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then

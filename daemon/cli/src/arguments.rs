@@ -262,7 +262,7 @@ pub(crate) enum ConfigCommand {
         /// The configuration files, or files and directories of envoyproxy/ratelimit
         #[arg(value_name = "FILE|DIR", required = true)]
         files: Vec<PathBuf>,
-        /// The configuration that is replaced: warn about limits that every key begins to use anew
+        /// The configuration that is replaced: warn about limits that start unused for every key
         #[arg(long, value_name = "FILE")]
         replaces: Option<PathBuf>,
         /// The output format

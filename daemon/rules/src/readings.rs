@@ -61,10 +61,15 @@ impl Choices {
     /// The choices that can matter for a target.
     fn relevant(target: &[u8]) -> Self {
         let path = path_with_fragment(target);
-        let decoded = |bytes: &[u8]| without_overlong(&percent_decode(bytes).collect::<Vec<_>>());
-        let once = decoded(path);
-        let twice = decoded(&once);
-        let has_overlong = |bytes: &[u8]| percent_decode(bytes).count() > decoded(bytes).len();
+        // Returns also whether there are sequences that are longer than necessary.
+        let decode = |bytes: &[u8]| {
+            let bytes: Vec<u8> = percent_decode(bytes).collect();
+            let decoded = without_overlong(&bytes);
+            let has_overlong = decoded.len() < bytes.len();
+            (decoded, has_overlong)
+        };
+        let (once, has_overlong) = decode(path);
+        let (twice, has_nested_overlong) = decode(&once);
         let ends = |bytes: &[u8]| bytes.iter().filter(|byte| is_end(**byte)).count();
         let is_separator = |byte: u8| matches!(byte, b'/' | b'\\');
         let has_pair = |bytes: &[u8], is_second: fn(u8) -> bool| {
@@ -89,7 +94,7 @@ impl Choices {
             (Self::UNMERGED, has_dots && has_pair(&twice, is_empty_part)),
             (Self::LITERAL_DOTS, has_dots),
             (Self::ESCAPED_END, ends(&twice) > ends(path)),
-            (Self::OVERLONG, has_overlong(path) || has_overlong(&once)),
+            (Self::OVERLONG, has_overlong || has_nested_overlong),
         ];
         Choices(choices.iter().filter(|(_, is_relevant)| *is_relevant).map(|(x, _)| x).sum())
     }

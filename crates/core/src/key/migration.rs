@@ -172,9 +172,9 @@ fn drop_soonest(detached: &mut Vec<DetachedState>, now: Timestamp) {
 }
 
 impl Policy {
-    /// Returns the limits that no key has used if this policy replaces another of its name: those of
-    /// which the other has none of the same kind, window and precision. The other limits keep what
-    /// each key has used.
+    /// Returns the limits that start unused for every key if this policy replaces another of its name:
+    /// those of which the other has none of the same kind, window and precision. The other limits keep
+    /// what each key has used.
     pub fn unused_limits<'a>(&'a self, replaced: &'a Policy) -> impl Iterator<Item = &'a Limit> {
         let limits = self.limits();
         let is_unused = move |index: usize| {

@@ -127,6 +127,11 @@ impl Connection {
                 return Err(CommandError::Lost(Failure::new(FailureKind::Protocol, message)));
             };
             let last = into_result(Ok(last));
+            let is_missing = |error: &CommandError| matches!(error, CommandError::Server(error) if error::is_script_missing(error));
+            if load.is_some() && !last.as_ref().is_err_and(is_missing) {
+                // Another client may have loaded the library meanwhile, which is an error of this load.
+                replies.remove(0);
+            }
             // If the script cannot be loaded, the call fails, too: report the first error.
             let first = replies.into_iter().find_map(|reply| reply.extract_error().err());
             match (last, first.map(ServerError::try_from)) {

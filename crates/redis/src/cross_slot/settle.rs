@@ -4,6 +4,7 @@
 //! of several settlements counts; the others follow. A settlement whose process dies in between is completed
 //! by its repeat.
 
+use futures_util::future::try_join_all;
 use tollgate_core::Decision;
 use tollgate_store::StoreError;
 
@@ -21,9 +22,8 @@ impl CrossSlotRequest<'_> {
         let enforced = enforced.iter().map(|part| (part, RecordScope::Part));
         let shadows = parts.shadows.iter().map(|part| (part, RecordScope::Shadows));
         let others: Vec<_> = enforced.chain(shadows).collect();
-        for (part, scope) in &others {
-            self.look_up_charge(part, *scope, charge).await?;
-        }
+        let look_ups = others.iter().map(|(part, scope)| self.look_up_charge(part, *scope, charge));
+        try_join_all(look_ups).await?;
         let settle = |part: &Part, scope, phase| {
             self.send(self.settlement(part, Role::Whole, scope, charge), part.partition, phase)
         };

@@ -2,9 +2,10 @@
 //!
 //! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. A request id has
 //! `#i` in place of the policy; no policy name contains `#`. The records of its parts have `#p`, or `#s`
-//! for shadow checks, and the request's fingerprint; that of a settlement has a `t` before the name of its
-//! charge. The user's text is last, so it cannot be mistaken for another part or select a slot. A text of more than 256 bytes is replaced by its SHA-256 in
-//! hexadecimal, marked by `h` after the `#` and its letters.
+//! for shadow checks, and the request's fingerprint. The record of a settlement has a `t` after the `#` of
+//! the name of its charge. The user's text is last, so it cannot be mistaken for another part or select a
+//! slot. A text of more than 256 bytes is replaced by its SHA-256 in hexadecimal, marked by `h` after the
+//! `#` and its letters.
 
 mod hash;
 

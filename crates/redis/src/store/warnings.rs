@@ -37,8 +37,8 @@ pub enum Warning {
         /// The server.
         server: Box<str>,
     },
-    /// The server or the user's permissions do not allow functions: each call of the script creates its
-    /// functions anew.
+    /// The server has no functions, or the user may not call them: each call creates all functions of the
+    /// script, which costs CPU time.
     NoFunctions {
         /// The server.
         server: Box<str>,
@@ -69,8 +69,8 @@ impl fmt::Display for Warning {
             ),
             Warning::NoFunctions { server } => write!(
                 f,
-                "{server}: a decision costs more CPU time than necessary, because the user may not call \
-                 functions; grant +fcall +function|load"
+                "{server}: a decision costs more CPU time than necessary, because functions cannot be \
+                 called; grant the user +fcall +function|load"
             ),
         }
     }
@@ -126,10 +126,11 @@ impl ServerInfo {
     pub(crate) fn script_time(&self) -> ScriptTime {
         let commands = ["cmdstat_fcall", "cmdstat_evalsha"];
         let number = |name: &str| {
-            let fields = commands.iter().filter_map(|command| self.field(command));
-            let number =
+            let statistics = commands.iter().filter_map(|command| self.field(command));
+            let parts = statistics.flat_map(|statistics| statistics.split(','));
+            let value =
                 |part: &str| part.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok();
-            fields.flat_map(|fields| fields.split(',').filter_map(number)).sum()
+            parts.filter_map(value).sum()
         };
         ScriptTime { calls: number("calls"), sum_us: number("usec") }
     }

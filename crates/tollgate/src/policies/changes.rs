@@ -6,7 +6,7 @@ use tollgate_core::{Limit, Policy};
 
 use super::Policies;
 
-/// A limit that every key begins to use anew, because a policy or a tier of it has changed.
+/// A limit that starts unused for every key, because a policy or a tier of it has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct UnusedLimit<'a> {
     limit: &'a Limit,
@@ -23,15 +23,15 @@ impl fmt::Display for UnusedLimit<'_> {
         }
         write!(
             f,
-            ": every key begins to use the limit {} anew, because {} has none of its kind and window",
+            ": the limit {} starts unused for every key, because {} has none of its kind and window",
             self.limit, self.replaced
         )
     }
 }
 
 impl Policies {
-    /// Returns the limits that every key begins to use anew if these policies replace others, sorted
-    /// by policy. The other limits of these policies and of their tiers keep what each key has used.
+    /// Returns the limits that start unused for every key if these policies replace others, sorted by
+    /// policy. The other limits of these policies and of their tiers keep what each key has used.
     #[must_use]
     pub fn unused_limits<'a>(&'a self, replaced: &'a Policies) -> Vec<UnusedLimit<'a>> {
         let mut unused = Vec::new();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_unused_if_and_only_if_keys_begin_to_use_it_anew() {
+    fn a_limit_starts_unused_if_and_only_if_keys_keep_nothing() {
         let limits = [
             "100/min",
             "100/min burst 200",
@@ -116,9 +116,9 @@ mod tests {
         assert_eq!(
             listed(&with_tier("100/min sliding; 10/s", "200/h fixed")),
             [
-                "policy api: every key begins to use the limit 100/min sliding anew, because 10/s; \
+                "policy api: the limit 100/min sliding starts unused for every key, because 10/s; \
                  100/min fixed has none of its kind and window",
-                "policy api, tier gold: every key begins to use the limit 200/h fixed anew, because \
+                "policy api, tier gold: the limit 200/h fixed starts unused for every key, because \
                  200/min fixed has none of its kind and window",
             ]
         );

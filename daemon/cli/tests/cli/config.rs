@@ -155,13 +155,13 @@ fn an_override_that_matches_no_key_of_a_rule_causes_a_warning_of_check_and_serve
 }
 
 #[test]
-fn limits_that_every_key_begins_to_use_anew_cause_warnings_of_check_and_reload() {
+fn limits_that_start_unused_cause_warnings_of_check_and_reload() {
     let folder = Folder::create();
     let yaml = |limit: &str| format!("policies: {{ a: {{ limits: [{limit}, 9/h log] }} }}\n");
     let (kept, changed) = (yaml("20/min fixed"), yaml("10/min sliding"));
     let file = folder.write("tollgate.yaml", yaml("10/min fixed")).display().to_string();
     let new = folder.write("new.yaml", &changed).display().to_string();
-    let warning = "policy a: every key begins to use the limit 10/min sliding anew, because 10/min \
+    let warning = "policy a: the limit 10/min sliding starts unused for every key, because 10/min \
                    fixed; 9/h log has none of its kind and window\n";
     let (code, output, error) = run(["config", "check", &new, "--replaces", &file]);
     assert_eq!((code, output), (0, format!("{new}: ok: 1 policy, 0 rules\n")));
