@@ -9,11 +9,11 @@ use tollgate::{
 
 use tollgate_engine::{CheckRequest, ResponseKind};
 
-use super::reply_buffer::ReplyBuffer;
+use super::reply_buffer::{ReplyBuffer, encoded};
 
 /// An absent value, and a time that never comes.
-const ABSENT: i64 = -1;
-const NEVER: i64 = -2;
+const ABSENT: &[u8] = b":-1\r\n";
+const NEVER: &[u8] = b":-2\r\n";
 
 /// Writes the five integers of `CL.THROTTLE`: limited, limit, remaining, and in seconds rounded up
 /// when to retry (−1 if now or never) and when the limit is fully recovered.
@@ -26,7 +26,7 @@ pub(super) fn write_throttle(out: &mut ReplyBuffer, policy: &Policy, decision: &
     out.count(capacity);
     out.count(decision.remaining);
     match retry_after {
-        None => out.raw(b":-1\r\n"),
+        None => out.raw(ABSENT),
         Some(retry_after) => out.count(retry_after.secs_rounded_up()),
     }
     // Without a limit there is nothing to recover.
@@ -44,33 +44,33 @@ pub(super) fn write(
     let ids = usize::from(decision.lease.is_some()) + usize::from(decision.reservation.is_some());
     let optional = usize::from(response == ResponseKind::Change) + usize::from(hint.is_some());
     out.map(15 + ids + optional);
-    flag(out, "allowed", decision.allowed);
-    word(out, "reason", decision.reason_name());
-    word(out, "policy", policy.name());
-    count(out, "capacity", decision.capacity);
-    count(out, "remaining", decision.remaining);
+    flag(out, encoded!("allowed"), decision.allowed);
+    word(out, encoded!("reason"), decision.reason_name());
+    word(out, encoded!("policy"), policy.name());
+    count(out, encoded!("capacity"), decision.capacity);
+    count(out, encoded!("remaining"), decision.remaining);
     retry_after(out, decision.retry_after, decision.never);
-    flag(out, "never", decision.never);
-    time(out, "reset_after_us", decision.reset_after);
-    time(out, "delay_us", Some(decision.delay));
-    count(out, "granted", decision.granted);
-    word(out, "source", decision.source.as_str());
-    flag(out, "degraded", decision.degraded);
-    flag(out, "replayed", decision.replayed);
-    count(out, "time_us", decision.time.as_micros());
+    flag(out, encoded!("never"), decision.never);
+    time(out, encoded!("reset_after_us"), decision.reset_after);
+    time(out, encoded!("delay_us"), Some(decision.delay));
+    count(out, encoded!("granted"), decision.granted);
+    word(out, encoded!("source"), decision.source.as_str());
+    flag(out, encoded!("degraded"), decision.degraded);
+    flag(out, encoded!("replayed"), decision.replayed);
+    count(out, encoded!("time_us"), decision.time.as_micros());
     if response == ResponseKind::Change {
-        flag(out, "changed", decision.changed);
+        flag(out, encoded!("changed"), decision.changed);
     }
     if let Some(hint) = hint {
-        word(out, "hint", hint);
+        word(out, encoded!("hint"), hint);
     }
     if let Some(lease) = decision.lease {
-        display(out, "lease_id", lease);
+        display(out, encoded!("lease_id"), lease);
     }
     if let Some(reservation) = decision.reservation {
-        display(out, "reservation_id", reservation);
+        display(out, encoded!("reservation_id"), reservation);
     }
-    out.text("limits");
+    out.raw(encoded!("limits"));
     let limits = policy.limits().iter().zip(decision.each_limit());
     out.array(limits.clone().count());
     limits.for_each(|(limit, result)| write_limit(out, limit, &result, decision.shadow));
@@ -78,15 +78,16 @@ pub(super) fn write(
 
 fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     out.map(7 + usize::from(is_shadow));
-    display(out, "limit", limit);
-    flag(out, "allowed", decision.allowed);
-    flag(out, "binding", decision.binding);
-    count(out, "capacity", decision.capacity);
-    count(out, "remaining", decision.remaining);
+    out.raw(encoded!("limit"));
+    out.limit(limit);
+    flag(out, encoded!("allowed"), decision.allowed);
+    flag(out, encoded!("binding"), decision.binding);
+    count(out, encoded!("capacity"), decision.capacity);
+    count(out, encoded!("remaining"), decision.remaining);
     retry_after(out, decision.retry_after, decision.never);
-    time(out, "reset_after_us", Some(decision.reset_after));
+    time(out, encoded!("reset_after_us"), Some(decision.reset_after));
     if is_shadow {
-        flag(out, "shadow", true);
+        flag(out, encoded!("shadow"), true);
     }
 }
 
@@ -98,10 +99,10 @@ pub(super) fn write_all(
     response: ResponseKind,
 ) {
     out.map(4);
-    flag(out, "allowed", answer.allowed());
+    flag(out, encoded!("allowed"), answer.allowed());
     retry_after(out, answer.retry_after(), answer.never());
-    flag(out, "never", answer.never());
-    out.text("decisions");
+    flag(out, encoded!("never"), answer.never());
+    out.raw(encoded!("decisions"));
     out.array(answer.decisions.len());
     for (check, decision) in checks.iter().zip(&answer.decisions) {
         write(out, &check.policy, decision, response, check.hint.as_deref());
@@ -117,11 +118,11 @@ pub(super) fn write_inspection(
     hint: Option<&str>,
 ) {
     out.map(5 + usize::from(hint.is_some()));
-    word(out, "policy", policy.name());
+    word(out, encoded!("policy"), policy.name());
     if let Some(hint) = hint {
-        word(out, "hint", hint);
+        word(out, encoded!("hint"), hint);
     }
-    out.text("block");
+    out.raw(encoded!("block"));
     match inspection.block {
         None => out.null(),
         Some(block) => {
@@ -130,77 +131,78 @@ pub(super) fn write_inspection(
                 Block::Forever => None,
                 Block::Until(end) => Some(end.duration_since(inspection.time)),
             };
-            time(out, "ends_after_us", ends_after);
+            time(out, encoded!("ends_after_us"), ends_after);
         }
     }
-    out.text("limits");
+    out.raw(encoded!("limits"));
     let limits = policy.limits().iter().zip(&inspection.limits);
     out.array(limits.clone().count());
     limits.for_each(|(limit, state)| write_limit_state(out, limit, state, has_ids));
-    out.text("reservations");
+    out.raw(encoded!("reservations"));
     out.array(inspection.reservations.len());
     for reservation in &inspection.reservations {
         out.map(2 + usize::from(has_ids));
         if has_ids {
-            display(out, "reservation_id", reservation.id);
+            display(out, encoded!("reservation_id"), reservation.id);
         }
-        count(out, "cost", reservation.cost);
-        time(out, "acts_after_us", Some(reservation.acts_after));
+        count(out, encoded!("cost"), reservation.cost);
+        time(out, encoded!("acts_after_us"), Some(reservation.acts_after));
     }
-    count(out, "time_us", inspection.time.as_micros());
+    count(out, encoded!("time_us"), inspection.time.as_micros());
 }
 
 fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspection, has_ids: bool) {
     out.map(6);
-    display(out, "limit", limit);
-    count(out, "capacity", state.capacity);
-    count(out, "used", state.used);
-    count(out, "remaining", state.remaining);
-    time(out, "reset_after_us", Some(state.reset_after));
-    out.text("leases");
+    out.raw(encoded!("limit"));
+    out.limit(limit);
+    count(out, encoded!("capacity"), state.capacity);
+    count(out, encoded!("used"), state.used);
+    count(out, encoded!("remaining"), state.remaining);
+    time(out, encoded!("reset_after_us"), Some(state.reset_after));
+    out.raw(encoded!("leases"));
     out.array(state.leases.len());
     for lease in &state.leases {
         out.map(2 + usize::from(has_ids));
         if has_ids {
-            display(out, "lease_id", lease.id);
+            display(out, encoded!("lease_id"), lease.id);
         }
-        count(out, "cost", lease.cost);
-        time(out, "ends_after_us", Some(lease.ends_after));
+        count(out, encoded!("cost"), lease.cost);
+        time(out, encoded!("ends_after_us"), Some(lease.ends_after));
     }
 }
 
-fn flag(out: &mut ReplyBuffer, name: &str, value: bool) {
-    out.text(name);
+fn flag(out: &mut ReplyBuffer, name: &[u8], value: bool) {
+    out.raw(name);
     out.boolean(value);
 }
 
-fn word(out: &mut ReplyBuffer, name: &str, word: &str) {
-    out.text(name);
+fn word(out: &mut ReplyBuffer, name: &[u8], word: &str) {
+    out.raw(name);
     out.text(word);
 }
 
-fn display(out: &mut ReplyBuffer, name: &str, value: impl Display) {
-    out.text(name);
+fn display(out: &mut ReplyBuffer, name: &[u8], value: impl Display) {
+    out.raw(name);
     out.display(value);
 }
 
-fn count(out: &mut ReplyBuffer, name: &str, count: u64) {
-    out.text(name);
+fn count(out: &mut ReplyBuffer, name: &[u8], count: u64) {
+    out.raw(name);
     out.count(count);
 }
 
-fn time(out: &mut ReplyBuffer, name: &str, time: Option<Micros>) {
-    out.text(name);
+fn time(out: &mut ReplyBuffer, name: &[u8], time: Option<Micros>) {
+    out.raw(name);
     match time {
         Some(time) => out.count(time.get()),
-        None => out.integer(ABSENT),
+        None => out.raw(ABSENT),
     }
 }
 
 fn retry_after(out: &mut ReplyBuffer, retry_after: Option<Micros>, never: bool) {
-    out.text("retry_after_us");
+    out.raw(encoded!("retry_after_us"));
     match retry_after {
         Some(retry_after) => out.count(retry_after.get()),
-        None => out.integer(if never { NEVER } else { ABSENT }),
+        None => out.raw(if never { NEVER } else { ABSENT }),
     }
 }

@@ -2,6 +2,44 @@
 
 use std::fmt::{Display, Write};
 
+use tollgate::Limit;
+
+/// A text encoded as a bulk string at compile time.
+macro_rules! encoded {
+    ($text:literal) => {{
+        const BYTES: [u8; $crate::reply_buffer::bulk_len($text)] =
+            $crate::reply_buffer::encode_bulk($text);
+        &BYTES
+    }};
+}
+pub(super) use encoded;
+
+/// The encoded length of a bulk string of at most 99 bytes.
+pub(super) const fn bulk_len(text: &str) -> usize {
+    text.len() + if text.len() < 10 { 6 } else { 7 }
+}
+
+/// Encodes a bulk string of at most 99 bytes; `LEN` is its [`bulk_len`].
+pub(super) const fn encode_bulk<const LEN: usize>(text: &str) -> [u8; LEN] {
+    const DIGITS: [u8; 10] = *b"0123456789";
+    let text = text.as_bytes();
+    let (mut encoded, mut at) = ([0; LEN], LEN - text.len() - 5);
+    encoded[0] = b'$';
+    encoded[1] = DIGITS[text.len() / 10];
+    encoded[at] = DIGITS[text.len() % 10];
+    encoded[at + 1] = b'\r';
+    encoded[at + 2] = b'\n';
+    at += 3;
+    let mut from = 0;
+    while from < text.len() {
+        encoded[at + from] = text[from];
+        from += 1;
+    }
+    encoded[LEN - 2] = b'\r';
+    encoded[LEN - 1] = b'\n';
+    encoded
+}
+
 /// The protocol version of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -36,6 +74,8 @@ pub(super) struct ReplyBuffer {
     bytes: Vec<u8>,
     /// The value being formatted: its length precedes it.
     formatted: String,
+    /// The limit that was written last, and its encoded notation: most replies have the same.
+    limit: Option<(Limit, Vec<u8>)>,
     pub(super) protocol: Protocol,
 }
 
@@ -71,10 +111,26 @@ impl ReplyBuffer {
     }
 
     #[inline]
-    fn prefixed(&mut self, kind: u8, number: impl itoa::Integer) {
+    fn prefixed(&mut self, kind: u8, number: u64) {
+        match u8::try_from(number) {
+            Ok(one @ 0..=9) => self.raw(&[kind, b'0' + one, b'\r', b'\n']),
+            Ok(two @ 10..=99) => self.raw(&[kind, b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']),
+            _ => self.formatted(kind, number),
+        }
+    }
+
+    fn formatted(&mut self, kind: u8, number: impl itoa::Integer) {
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(number).as_bytes();
+        self.bytes.reserve(digits.len() + 3);
         self.bytes.push(kind);
-        self.bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.bytes.extend_from_slice(digits);
         self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    fn prefixed_len(&mut self, kind: u8, len: usize) {
+        // A length has at most 64 bits.
+        self.prefixed(kind, u64::try_from(len).unwrap_or(u64::MAX));
     }
 
     /// A simple string.
@@ -97,27 +153,21 @@ impl ReplyBuffer {
 
     #[inline]
     pub(super) fn integer(&mut self, number: i64) {
-        self.prefixed(b':', number);
+        self.formatted(b':', number);
     }
 
     /// An unsigned integer, clamped to the range of the protocol.
     #[inline]
     pub(super) fn count(&mut self, count: u64) {
-        match u8::try_from(count) {
-            Ok(one @ 0..=9) => self.raw(&[b':', b'0' + one, b'\r', b'\n']),
-            Ok(two @ 10..=99) => {
-                self.raw(&[b':', b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']);
-            }
-            _ => self.integer(i64::try_from(count).unwrap_or(i64::MAX)),
-        }
+        self.prefixed(b':', count.min(i64::MAX.unsigned_abs()));
     }
 
     pub(super) fn size(&mut self, size: usize) {
-        self.prefixed(b':', size);
+        self.prefixed_len(b':', size);
     }
 
     pub(super) fn bulk(&mut self, bytes: &[u8]) {
-        self.prefixed(b'$', bytes.len());
+        self.prefixed_len(b'$', bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.bytes.extend_from_slice(b"\r\n");
     }
@@ -136,12 +186,24 @@ impl ReplyBuffer {
         self.formatted = text;
     }
 
+    /// The notation of a limit as a bulk string.
+    pub(super) fn limit(&mut self, limit: &Limit) {
+        match &self.limit {
+            Some((last, encoded)) if last == limit => self.bytes.extend_from_slice(encoded),
+            _ => {
+                let start = self.bytes.len();
+                self.display(limit);
+                self.limit = Some((*limit, self.bytes[start..].to_vec()));
+            }
+        }
+    }
+
     /// A verbatim string, for people.
     pub(super) fn verbatim(&mut self, text: &str) {
         match self.protocol {
             Protocol::Two => self.text(text),
             Protocol::Three => {
-                self.prefixed(b'=', text.len() + 4);
+                self.prefixed_len(b'=', text.len() + 4);
                 self.raw(b"txt:");
                 self.raw(text.as_bytes());
                 self.raw(b"\r\n");
@@ -173,21 +235,21 @@ impl ReplyBuffer {
     }
 
     pub(super) fn array(&mut self, len: usize) {
-        self.prefixed(b'*', len);
+        self.prefixed_len(b'*', len);
     }
 
     /// A map; in RESP2 an array of alternating keys and values.
     pub(super) fn map(&mut self, pairs: usize) {
         match self.protocol {
-            Protocol::Two => self.prefixed(b'*', 2 * pairs),
-            Protocol::Three => self.prefixed(b'%', pairs),
+            Protocol::Two => self.prefixed_len(b'*', 2 * pairs),
+            Protocol::Three => self.prefixed_len(b'%', pairs),
         }
     }
 
     pub(super) fn set(&mut self, len: usize) {
         match self.protocol {
-            Protocol::Two => self.prefixed(b'*', len),
-            Protocol::Three => self.prefixed(b'~', len),
+            Protocol::Two => self.prefixed_len(b'*', len),
+            Protocol::Three => self.prefixed_len(b'~', len),
         }
     }
 }
