@@ -11,7 +11,10 @@ use crate::operation::Action;
 /// Executes a call.
 pub(crate) async fn execute(engine: &Engine, call: &Call<'_, '_>) -> Result<Outcome, StoreError> {
     let result = execute_once(engine.limiter(), call).await;
-    with_store(engine, call, result)
+    if lacks_store(call, &result) {
+        return Err(last_failure(engine));
+    }
+    result
 }
 
 async fn execute_once(limiter: &Limiter, call: &Call<'_, '_>) -> Result<Outcome, StoreError> {
@@ -37,18 +40,14 @@ async fn execute_once(limiter: &Limiter, call: &Call<'_, '_>) -> Result<Outcome,
     }
 }
 
-/// Turns a decision without the store into an error if the call requires the store.
-fn with_store(
-    engine: &Engine,
-    call: &Call<'_, '_>,
-    result: Result<Outcome, StoreError>,
-) -> Result<Outcome, StoreError> {
-    let outcome = result?;
-    if !call.lacks_store(&outcome) {
-        return Ok(outcome);
-    }
+/// Whether a decision was made without the store although the call requires the store.
+fn lacks_store(call: &Call<'_, '_>, result: &Result<Outcome, StoreError>) -> bool {
+    result.as_ref().is_ok_and(|outcome| call.lacks_store(outcome))
+}
+
+fn last_failure(engine: &Engine) -> StoreError {
     match engine.limiter().stats().last_failure {
-        Some(failure) => Err(failure.into()),
+        Some(failure) => failure.into(),
         None => unreachable!("a policy decides only after the store has failed"),
     }
 }
@@ -128,7 +127,8 @@ pub(crate) async fn execute_operations(
         .iter()
         .zip(answers)
         .map(|(call, answer)| {
-            with_store(engine, call, answer.map(|answer| Outcome::new(&call.checks, answer)))
+            let result = answer.map(|answer| Outcome::new(&call.checks, answer));
+            if lacks_store(call, &result) { Err(last_failure(engine)) } else { result }
         })
         .collect()
 }

@@ -50,15 +50,16 @@ impl<'r> RequestHead<'r> {
         };
         let is_own_host =
             |host: &str| address(host).is_some() || is_localhost(host) || is_listed(host);
-        let refusal = if self.is_cross_site() {
+        let is_from_browser = self.is_from_browser();
+        let refusal = if is_from_browser && self.is_cross_site() {
             "a web page of another site sent the request, as Sec-Fetch-Site states; send it from a \
              program"
-        } else if !self.is_own_origin() {
+        } else if is_from_browser && !self.is_own_origin() {
             "a web page of another origin sent the request, as Origin states; send it from a program"
         } else if remote.has_loopback_listener && !self.hosts_are(is_own_host) {
             "the Host is foreign: on a loopback address it must be localhost, an IP address or a \
              name in listen.hosts; use one of those, or add the name"
-        } else if self.has_body && self.is_from_browser() && !self.is_json() {
+        } else if self.has_body && is_from_browser && !self.is_json() {
             "a request of a web page needs the header content-type: application/json; add it"
         } else {
             return Ok(());
@@ -142,7 +143,10 @@ fn is_this_machine(host: &str) -> bool {
 
 /// The host of a `Host` header, which has no user name.
 fn without_port(authority: &str) -> Option<&str> {
-    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~[]:".contains(&byte);
+    let is_valid = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'[' | b']' | b':')
+    };
     let (host, port) = match authority.rsplit_once(':') {
         // A colon within brackets is part of an address.
         Some((host, port)) if !port.ends_with(']') => (host, port),
