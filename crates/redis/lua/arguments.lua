@@ -123,7 +123,7 @@ local function begin(keys, arguments)
   checked, bytes = tonumber(ARGV[3]), {}
   verdicts, request_index, corrupt, recoveries = {}, 0, 0, {}
   reply = {format_text('%d', now), '', '0'}
-  hashes, sorted_sets, foreign, hashed_logs, many_leases = nil, nil, nil, nil, nil
+  hashes, sorted_sets, foreign = nil, nil, nil
   for first = 1, checked, 1000 do
     local last = min(first + 999, checked)
     local got, missing = call('MGET', unpack(KEYS, first, last)), nil

@@ -33,7 +33,7 @@ local function charge(slot, cost, lease)
     local usage = algorithm.advance(limit, state)
     key[index] = algorithm.charge(limit, state, usage, cost, policy.log_entries, lease)
   end
-  charge_detached(key, function() return cost end)
+  if #key.detached > 0 then charge_detached(key, function() return cost end) end
   save(slot.place, key)
 end
 
@@ -101,7 +101,16 @@ end
 -- Operations by name.
 local operations = {}
 
+-- A request of one check, the usual case, without a table for the results.
+local function check_one(slot, lease)
+  local fits, countable, limits_fit = admits(slot)
+  slot.is_charged = limits_fit and slot.cost == 0
+  finish(slot, fits, countable, lease)
+  return (fits or slot.policy.shadow) and 1 or 0
+end
+
 function operations.check(slots, lease)
+  if #slots == 1 and not lease then return check_one(slots[1]) end
   local held = {}
   if lease then
     local all

@@ -75,7 +75,17 @@ local function excerpt(slot, previous, is_wanted, id)
   return (encode(previous))
 end
 
-local function decide(index, at)
+-- What the record of a request id has: the data of the request, or the previous answer.
+local recorded
+
+-- Adds data of the current request to the reply.
+local function add(kind, data)
+  if kind == 'r' then recorded = data end
+  reply[#reply + 1] = format_text('%d', request_index)
+  reply[#reply + 1] = kind .. data
+end
+
+local function decide(at)
   local requests, operation, checks = ARGV[2], nil, nil
   operation, checks, at = read('<BB', requests, at)
   local is_named = operation >= 128
@@ -105,12 +115,7 @@ local function decide(index, at)
     if operation == SETTLE then name.charge, at = read('<H', requests, at) end
   end
 
-  local recorded
-  local function add(kind, data)
-    if kind == 'r' then recorded = data end
-    reply[#reply + 1] = format_text('%d', index)
-    reply[#reply + 1] = kind .. data
-  end
+  recorded = nil
   if name then
     local known, charged_at
     if operation == SETTLE then
@@ -127,7 +132,10 @@ local function decide(index, at)
   for _, slot in ipairs(slots) do
     local key = load(slot.place)
     if not key then return 's', at end
-    snapshot_lists(slot, key, operation, id, is_named)
+    -- Only a key that has been read has long lists.
+    if is_named or rows[slot.place] or lease_sets[slot.place] then
+      snapshot_lists(slot, key, operation, id, is_named)
+    end
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
     slot.key = keeps_form and key or in_form_of(slot.policy, key)
   end
@@ -155,10 +163,18 @@ local function decide(index, at)
   return verdict, at
 end
 
+-- Returns an empty table: this one, if it is.
+local function emptied(used)
+  if used and next(used) == nil then return used end
+  return {}
+end
+
 -- Begins a call.
 local function begin_general()
-  hashes, sorted_sets, hashed_logs, many_leases = hashes or {}, sorted_sets or {}, {}, {}
-  rows, reserved, changeable, lease_sets, remembered = {}, {}, {}, {}, {}
+  hashes, sorted_sets = hashes or {}, sorted_sets or {}
+  hashed_logs, many_leases, rows = emptied(hashed_logs), emptied(many_leases), emptied(rows)
+  reserved, changeable = emptied(reserved), emptied(changeable)
+  lease_sets, remembered = emptied(lease_sets), emptied(remembered)
   if form_count > MAX_PARSED then numbers, known, form_count = {}, {}, 0 end
 end
 

@@ -116,8 +116,9 @@ end
 -- can get another type.
 local rows, reserved, changeable
 
--- Returns the long row of a limit of a key.
-local function row_at(place, limit)
+-- The limit is detached, or at an index of a form.
+function row_at(place, limit, form, index)
+  limit = form and limits_of(form)[index] or limit
   local name = limit.identity .. ' ' .. limit.rank .. ' '
   local of_key = rows[place] or {}
   rows[place] = of_key
@@ -128,9 +129,6 @@ end
 -- Parses the bytes of a key; returns nil if they are corrupt.
 local function parse(from, key_place)
   local key = {detached = {}}
-  local function row_of(limit)
-    return row_at(key_place, type(limit) == 'number' and limits_of(key.form)[limit] or limit)
-  end
   local flags, length, at = read('<BH', from, 3)
   key.form, at = from:sub(at, at + length - 1), at + length
   if flags % 2 == BLOCKED then
@@ -145,7 +143,7 @@ local function parse(from, key_place)
   end
   for place, limit in ipairs(numbers_of_form(key.form)) do
     local is_valid
-    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, row_of, place, key_place)
+    is_valid, key[place], at = algorithm_of(limit).read(limit, from, at, key_place, key.form, place)
     if not is_valid then return nil end
   end
   if flags >= DETACHED then
@@ -156,7 +154,7 @@ local function parse(from, key_place)
       rank, size, at = read('<BB', from, at)
       local limit = limit_of(from:sub(at, at + size - 1))
       limit.rank = rank
-      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, row_of, limit, key_place)
+      is_valid, state, at = algorithm_of(limit).read(limit, from, at + size, key_place)
       if not is_valid then return nil end
       key.detached[place] = {limit = limit, state = state}
     end
@@ -216,14 +214,17 @@ local function encode(key)
   return table.concat(parts), until_when, empty
 end
 
--- Calls visit with each state of a key that has a list: its limit, and the table and the field of the
--- state.
-local function each_list(key, visit)
-  for index, limit in ipairs(key.form and numbers_of_form(key.form) or {}) do
-    if is_list(limit) and key[index] then visit(limit, key, index) end
+-- Calls visit with each state of a key that has a list: its limit, the table and the field of the state,
+-- and the arguments. Arguments cost less than a closure for each call.
+local function each_list(key, visit, a, b, c, d)
+  local limits = key.form and numbers_of_form(key.form)
+  for index = 1, limits and #limits or 0 do
+    local limit = limits[index]
+    if is_list(limit) and key[index] then visit(limit, key, index, a, b, c, d) end
   end
   for _, detached in ipairs(key.detached) do
-    if is_list(detached.limit) and detached.state then visit(detached.limit, detached, 'state') end
+    local limit = detached.limit
+    if is_list(limit) and detached.state then visit(limit, detached, 'state', a, b, c, d) end
   end
 end
 
@@ -246,6 +247,7 @@ local function with_many_leases(place, key)
   for index, limit in ipairs(numbers_of_form(key.form)) do
     if limit.kind == 7 and not key.reserved then first = first or index end
   end
+  if not first and not lease_sets[place] then return nil end
   each_list(key, function(limit, holder, name)
     if limit.kind == 7 and not (holder == key and name == first) then
       holder[name] = algorithm_of(limit).shorten(holder[name])
@@ -259,20 +261,23 @@ local function with_many_leases(place, key)
   return key[first].epoch and key[first]
 end
 
+-- Makes a log short or long, as the key requires; adds it to the long ones if it is.
+local function put_log(limit, holder, name, place, key, many, long)
+  local state = holder[name]
+  if not is_log(limit) then return end
+  if many and not state.data then
+    state = algorithm_of(limit).shorten(state)
+  elseif not many and holder == key and state.data and state.count > short_log
+    and (hashes[place] or can_change_type(place)) then
+    state = algorithm_of(limit).lengthen(state, row_at(place, limit, key.form, name))
+  end
+  holder[name] = state
+  if not state.data then long[#long + 1] = state end
+end
+
 local function save(place, key)
   local long, many = {}, with_many_leases(place, key)
-  each_list(key, function(limit, holder, name)
-    local state = holder[name]
-    if not is_log(limit) then return end
-    if many and not state.data then
-      state = algorithm_of(limit).shorten(state)
-    elseif not many and holder == key and state.data and state.count > short_log
-      and (hashes[place] or can_change_type(place)) then
-      state = algorithm_of(limit).lengthen(state, row_at(place, limits_of(key.form)[name]))
-    end
-    holder[name] = state
-    if not state.data then long[#long + 1] = state end
-  end)
+  each_list(key, put_log, place, key, many, long)
   for _, state in ipairs(long) do state.row.blocks = state.blocks end
   local to, until_when, empty = encode(key)
   recoveries[place], bytes[place] = until_when, not empty and to

@@ -44,7 +44,7 @@ local function run(keys, arguments)
         begin_general()
         is_general = true
       end
-      verdict, at = decide(request_index, at)
+      verdict, at = decide(at)
     end
     -- The conversion of a number to text costs more than this.
     verdicts[request_index] = verdict == 1 and '1' or verdict == 0 and '0' or verdict

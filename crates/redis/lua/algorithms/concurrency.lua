@@ -64,7 +64,7 @@ function algorithms.concurrency()
 
   local concurrency = {}
 
-  function concurrency.read(limit, from, at, _, _, key_place)
+  function concurrency.read(limit, from, at, key_place)
     local state, start = {}, at
     if #from < at + 14 then return false end
     state.at, state.total, state.count, at = read('<I7I4I4', from, at)

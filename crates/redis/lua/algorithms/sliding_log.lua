@@ -6,6 +6,9 @@
 -- immutable: a change makes new blocks beside the stored ones.
 -- Rows: limits/log.rows, limits/sliding-by.rows
 
+-- Returns the long row of a limit of a key. Defined in key.lua.
+local row_at
+
 function algorithms.sliding_log()
   local WIDTH, ROW = 14, '<I7I7'
   -- The number of entries in a block of a long row.
@@ -171,8 +174,8 @@ function algorithms.sliding_log()
     return block and block:sub(within * WIDTH + 1, (within + 1) * WIDTH) == newest_bytes
   end
 
-  -- row_of returns the long row for the index of a limit.
-  function sliding_log.read(limit, from, at, row_of, index)
+  -- A limit of a form has an index in it; a detached limit has none.
+  function sliding_log.read(limit, from, at, key_place, form, index)
     local state, finish = {}, nil
     if #from < at + 10 then return false end
     state.base, state.count, at = read('<I7I4', from, at)
@@ -180,7 +183,7 @@ function algorithms.sliding_log()
       state.count, state.oldest, state.newest = state.count - LONG, {}, {}
       state.gone, state.oldest[1], state.oldest[2], state.newest[1], state.newest[2], finish =
         read('<I7I7I7I7I7', from, at)
-      state.row = row_of(index)
+      state.row = row_at(key_place, limit, form, index)
       state.blocks = state.row.blocks or {}
       if state.count == 0 or not has_blocks(state) then return false end
       if not state.row.blocks then state.row.first, state.row.last = sliding_log.block_range(state) end
