@@ -44,17 +44,21 @@ end
 local function snapshot_lists(slot, key, operation, id, is_named)
   local previous, any = snapshot(key), false
   local most = operation == INSPECT and MAX_INSPECTED or nil
-  each_continued_list(slot, previous, has_lease_set, function(own, holder, name)
-    any = true
-    holder[name] = algorithm_of(own).excerpt(own, holder[name], slot.cost, id, most)
-  end)
+  if lease_sets[slot.place] then
+    each_continued_list(slot, previous, has_lease_set, function(own, holder, name)
+      any = true
+      holder[name] = algorithm_of(own).excerpt(own, holder[name], slot.cost, id, most)
+    end)
+  end
   slot.recorded = is_named and snapshot(previous)
-  each_continued_list(slot, previous, is_long_log, function(own, holder, name)
-    any = true
-    if slot.refunds then
-      holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, slot.time)
-    end
-  end)
+  if rows[slot.place] then
+    each_continued_list(slot, previous, is_long_log, function(own, holder, name)
+      any = true
+      if slot.refunds then
+        holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, slot.time)
+      end
+    end)
+  end
   slot.previous = any and previous
 end
 

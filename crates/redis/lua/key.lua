@@ -178,6 +178,12 @@ local function load(place)
   return {detached = {}}
 end
 
+-- Adds the bytes of a state, which may have three parts.
+local function add_bytes(parts, first, second, third)
+  local count = #parts
+  parts[count + 1], parts[count + 2], parts[count + 3] = first, second, third
+end
+
 -- Returns the bytes of a key, when its state recovers, and whether it is empty.
 local function encode(key)
   local parts = {'', '', ''}
@@ -194,7 +200,7 @@ local function encode(key)
   end
   for index, limit in ipairs(numbers_of_form(key.form)) do
     local state = key[index]
-    parts[#parts + 1] = algorithm_of(limit).write(state)
+    add_bytes(parts, algorithm_of(limit).write(state))
     if state then
       empty = false
       until_when = max(until_when, recovers_at(limit, state))
@@ -206,7 +212,7 @@ local function encode(key)
     for _, detached in ipairs(key.detached) do
       local limit, state = detached.limit, detached.state
       parts[#parts + 1] = write('<BB', limit.rank, #limit.form) .. limit.form
-      parts[#parts + 1] = algorithm_of(limit).write(state)
+      add_bytes(parts, algorithm_of(limit).write(state))
       until_when = max(until_when, recovers_at(limit, state))
     end
   end

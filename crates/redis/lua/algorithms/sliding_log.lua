@@ -1,9 +1,13 @@
 -- Sliding log, also with a precision, to which the stamps are rounded down. State: base, count and a row
 -- of (stamp, sum), oldest first. Sums are running sums, so the usage after any entry is one subtraction.
 --
--- The row of a short log is in the bytes of its key. That of a long log is in blocks, which are fields of
--- the key: the bytes have the oldest and the newest entry, and the position of the oldest. States are
--- immutable: a change makes new blocks beside the stored ones.
+-- The row of a short log is in the bytes of its key: the first entries, whose number is kept, are in data
+-- from a position on, and the others in the tail. A new string costs time in proportion to its length, so
+-- data is cut only when it is written.
+--
+-- The row of a long log is in blocks, which are fields of the key: the bytes have the oldest and the newest
+-- entry, and the position of the oldest. States are immutable: a change makes new blocks beside the stored
+-- ones.
 -- Rows: limits/log.rows, limits/sliding-by.rows
 
 -- Returns the long row of a limit of a key. Defined in key.lua.
@@ -13,6 +17,16 @@ function algorithms.sliding_log()
   local WIDTH, ROW = 14, '<I7I7'
   -- The number of entries in a block of a long row.
   local BLOCK = 32
+
+  -- Returns a short log with these entries.
+  local function short(base, data)
+    local count = #data / WIDTH
+    return {base = base, count = count, data = data, from = 1, kept = count, tail = ''}
+  end
+
+  local function kept_bytes(state)
+    return state.data:sub(state.from, state.from + state.kept * WIDTH - 1)
+  end
 
   -- Returns the block of the entry at a position, and the index of the entry in the block.
   local function block_of(place)
@@ -31,7 +45,10 @@ function algorithms.sliding_log()
   end
 
   local function entry(state, index)
-    if state.data then return read(ROW, state.data, (index - 1) * WIDTH + 1) end
+    if state.data then
+      if index <= state.kept then return read(ROW, state.data, state.from + (index - 1) * WIDTH) end
+      return read(ROW, state.tail, (index - state.kept - 1) * WIDTH + 1)
+    end
     if index == state.count then return state.newest[1], state.newest[2] end
     if index == 1 then return state.oldest[1], state.oldest[2] end
     local number, within = block_of(state.gone + index - 1)
@@ -71,7 +88,9 @@ function algorithms.sliding_log()
     if count == 0 and base == state.base then return state end
     local left = {base = base, count = state.count - count}
     if state.data then
-      left.data = state.data:sub(count * WIDTH + 1)
+      local cut = min(count, state.kept)
+      left.data, left.from, left.kept = state.data, state.from + cut * WIDTH, state.kept - cut
+      left.tail = count > cut and state.tail:sub((count - cut) * WIDTH + 1) or state.tail
     else
       left.row, left.blocks = state.row, state.blocks
       left.gone, left.newest = state.gone + count, state.newest
@@ -94,7 +113,8 @@ function algorithms.sliding_log()
     local count = from - 1 + #data / WIDTH
     local new = {base = state.base, count = count}
     if state.data then
-      new.data = state.data:sub(1, (from - 1) * WIDTH) .. data
+      new.data, new.from, new.kept = state.data, state.from, min(from - 1, state.kept)
+      new.tail = state.tail:sub(1, (from - 1 - new.kept) * WIDTH) .. data
       return new
     end
     if count == 0 then return new end
@@ -147,7 +167,7 @@ function algorithms.sliding_log()
       state = without_first(state, usage.first, sum_at(state, usage.first))
       if total(state) + cost >= EXACT then state = rebased(state) end
     else
-      state = {base = 0, count = 0, data = ''}
+      state = short(0, '')
     end
     local stamp, count = grained(limit, usage.time), state.count
     local sum = (count > 0 and total(state) or 0) + cost
@@ -190,8 +210,8 @@ function algorithms.sliding_log()
     else
       finish = at + state.count * WIDTH
       if #from < finish - 1 then return false end
-      state.data = from:sub(at, finish - 1)
       if state.count == 0 then return true, nil, finish end
+      state.data, state.from, state.kept, state.tail = from, at, state.count, ''
     end
     local is_valid = newest(state) <= LAST_TIME
       and (limit.kind == 5 or total(state) - state.base <= 2 * limit.capacity)
@@ -200,7 +220,7 @@ function algorithms.sliding_log()
 
   function sliding_log.write(state)
     if not state then return write('<I7I4', 0, 0) end
-    if state.data then return write('<I7I4', state.base, state.count) .. state.data end
+    if state.data then return write('<I7I4', state.base, state.count), kept_bytes(state), state.tail end
     return write('<I7I4I7I7I7I7I7', state.base, state.count + LONG, state.gone, state.oldest[1],
       state.oldest[2], state.newest[1], state.newest[2])
   end
@@ -214,7 +234,7 @@ function algorithms.sliding_log()
   function sliding_log.lengthen(state, row)
     return {
       base = state.base, count = state.count, row = row, gone = 0,
-      blocks = put_blocks({}, 0, state.data),
+      blocks = put_blocks({}, 0, kept_bytes(state) .. state.tail),
       oldest = {entry(state, 1)}, newest = {entry(state, state.count)},
     }
   end
@@ -227,7 +247,7 @@ function algorithms.sliding_log()
       blocks[#blocks + 1] = state.blocks[number] or stored_block(state.row, number)
     end
     local data = table.concat(blocks):sub(within * WIDTH + 1, (within + state.count) * WIDTH)
-    return {base = state.base, count = state.count, data = data}
+    return short(state.base, data)
   end
 
   local function compute_usage(limit, state)
@@ -326,7 +346,7 @@ function algorithms.sliding_log()
         last = cut
       end
     end
-    return {base = state.base, count = #parts, data = table.concat(parts)}
+    return short(state.base, table.concat(parts))
   end
 
   -- Returns the entry after which at most room is used.
