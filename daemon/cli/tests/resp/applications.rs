@@ -81,7 +81,7 @@ fn check(kind: ClientKind, files: &[&str], arguments: &[&str]) {
     // Until it has a connection to the daemon, it fails open.
     let limited =
         || Some(application.get("/other")).filter(|(_, remaining, _)| remaining.is_some());
-    let (status, remaining, has_wait) = until(limited).expect("it never asks the daemon");
+    let (status, remaining, has_wait) = until(limited).unwrap();
     assert!((200, false) == (status, has_wait) && remaining >= Some(98), "{remaining:?}");
     for remaining in (0..5).rev() {
         assert_eq!(application.get("/login"), (200, Some(remaining), false));

@@ -1,7 +1,7 @@
 //! Existing Redis clients with the daemon.
 //!
 //! Clients that are not installed are skipped with a message on standard error.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used, reason = "a test")]
 
 mod applications;
 #[path = "../common/client.rs"]
