@@ -107,13 +107,22 @@ impl Drop for Authentication {
     }
 }
 
+/// What is known about a client from its certificate, which the listener has verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The subject, on one line and with bounded length, for the log.
+    pub subject: String,
+    /// The subject alternative names: DNS names in lower case, and URIs, which contain a colon.
+    pub names: Vec<String>,
+}
+
 /// The other end of a connection, as logs and the audit identify it.
 #[derive(Clone, Debug)]
 pub struct Remote {
     /// Its address.
     pub peer: PeerAddress,
-    /// The subject of its client certificate, if the listener requires one.
-    pub subject: Option<Arc<str>>,
+    /// Its client certificate, if the listener requires one.
+    pub certificate: Option<Arc<ClientCertificate>>,
     /// Whether its listener is on a loopback address.
     pub has_loopback_listener: bool,
     /// Whether it has authenticated.
@@ -126,15 +135,15 @@ impl Remote {
     pub fn new(peer: PeerAddress) -> Self {
         // Nothing counts this connection.
         let authentication = Arc::new(Authentication::new(Arc::default()));
-        Remote { peer, subject: None, has_loopback_listener: false, authentication }
+        Remote { peer, certificate: None, has_loopback_listener: false, authentication }
     }
 }
 
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.peer)?;
-        match &self.subject {
-            Some(subject) => write!(f, " ({subject})"),
+        match &self.certificate {
+            Some(certificate) => write!(f, " ({})", certificate.subject),
             None => Ok(()),
         }
     }

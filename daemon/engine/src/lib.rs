@@ -65,7 +65,9 @@ pub use active::ActiveConfig;
 pub use audit::AuditRecord;
 pub use batch::Batch;
 pub use call::{Call, CheckRequest, Checks, Counting, Outcome, PolicySelector, RequestId};
-pub use connection::{Authentication, ListenerKind, PeerAddress, PerListener, Remote};
+pub use connection::{
+    Authentication, ClientCertificate, ListenerKind, PeerAddress, PerListener, Remote,
+};
 pub use context::RequestContext;
 pub use counters::{
     ChecksWithoutStore, Closure, Counter, Counters, DECISIONS, Exemplar, LatencyBucket,

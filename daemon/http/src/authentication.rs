@@ -35,7 +35,9 @@ pub async fn is_operator(
     head: RequestHead<'_>,
 ) -> bool {
     let header = TokenHeader::Authorization;
-    if !active.access.is_open() && !matches!(secret(head.headers, header), Ok(Some(_))) {
+    let has_credential =
+        matches!(secret(head.headers, header), Ok(Some(_))) || remote.certificate.is_some();
+    if !active.access.is_open() && !has_credential {
         return false;
     }
     let principal = authenticate(engine, active, remote, head, header).await;
@@ -80,9 +82,12 @@ fn find_principal<'a>(
     if let Some(principal) = access.anonymous(remote.peer, || head.is_direct()) {
         return Ok(principal);
     }
-    secret(head.headers, header)?
-        .and_then(|secret| access.authenticate(secret))
-        .ok_or_else(|| unauthenticated(head.headers, header))
+    let principal = match (secret(head.headers, header)?, &remote.certificate) {
+        (Some(secret), _) => access.authenticate(secret),
+        (None, Some(certificate)) => access.of_certificate(certificate),
+        (None, None) => None,
+    };
+    principal.ok_or_else(|| unauthenticated(head.headers, header))
 }
 
 /// The secret in a header. Several headers are ambiguous.

@@ -64,7 +64,11 @@ impl Session {
     ) -> Option<Principal<'a>> {
         // Redis clients send nothing that would reveal a proxy.
         let anonymous = access.anonymous(remote.peer, || true);
-        anonymous.or_else(|| access.find(self.token.as_ref()?))
+        anonymous.or_else(|| match (&self.token, &remote.certificate) {
+            (Some(token), _) => access.find(token),
+            (None, Some(certificate)) => access.of_certificate(certificate),
+            (None, None) => None,
+        })
     }
 
     /// The bytes of commands that wait for `EXEC`, or are being executed by it.

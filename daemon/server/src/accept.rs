@@ -117,7 +117,7 @@ async fn serve(
         let authentication = Arc::clone(tracker.authentication());
         let has_loopback_listener = serving.is_on_loopback();
         let remote = Remote { authentication, has_loopback_listener, ..remote };
-        if remote.subject.is_some() {
+        if remote.certificate.is_some() {
             remote.authentication.finish();
         }
         serving.serve(stream, remote, tracker).await;
@@ -163,17 +163,17 @@ async fn accept_tls(
     peer: PeerAddress,
     tls: &Tls,
 ) -> io::Result<(Stream, Remote)> {
-    let (stream, subject) = match accepted {
+    let (stream, certificate) = match accepted {
         Accepted::Tcp(tcp) => {
-            let (stream, subject) = tls.accept(tcp).await?;
-            (Stream::TlsTcp(Box::new(stream)), subject)
+            let (stream, certificate) = tls.accept(tcp).await?;
+            (Stream::TlsTcp(Box::new(stream)), certificate)
         }
         Accepted::Unix(unix) => {
-            let (stream, subject) = tls.accept(unix).await?;
-            (Stream::TlsUnix(Box::new(stream)), subject)
+            let (stream, certificate) = tls.accept(unix).await?;
+            (Stream::TlsUnix(Box::new(stream)), certificate)
         }
     };
-    Ok((stream, Remote { subject, ..Remote::new(peer) }))
+    Ok((stream, Remote { certificate: certificate.map(Arc::new), ..Remote::new(peer) }))
 }
 
 fn is_client_error(error: &io::Error) -> bool {

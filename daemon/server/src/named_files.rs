@@ -32,7 +32,8 @@ fn token_problems(loaded: &LoadedConfig) -> Vec<FileProblem> {
         let (field, file) = match tokens.get(error.index).map(|token| &token.secret) {
             Some(TokenSecret::File(file)) => ("token_file", Some(file.clone())),
             Some(TokenSecret::Sha256(_)) => ("token_sha256", None),
-            _ => ("token", None),
+            Some(TokenSecret::Certificate(_)) => ("certificate", None),
+            Some(TokenSecret::Text(_)) | None => ("token", None),
         };
         let field = format!("tokens[{}].{field}", error.index);
         problems.push(FileProblem { field, file, message: error.message });

@@ -129,10 +129,11 @@ fn resp_command(config: &Config, address: &ListenAddress) -> String {
 
 /// A shell expression for a token with the scope `check`.
 fn secret(config: &Config) -> Option<String> {
-    let token = config.tokens.iter().find(|token| token.scopes.contains(&Scope::Check))?;
-    Some(match &token.secret {
-        TokenSecret::File(path) => format!("$(cat {})", path.display()),
-        TokenSecret::Text(_) | TokenSecret::Sha256(_) => "TOKEN".to_owned(),
+    let mut tokens = config.tokens.iter().filter(|token| token.scopes.contains(&Scope::Check));
+    tokens.find_map(|token| match &token.secret {
+        TokenSecret::File(path) => Some(format!("$(cat {})", path.display())),
+        TokenSecret::Text(_) | TokenSecret::Sha256(_) => Some("TOKEN".to_owned()),
+        TokenSecret::Certificate(_) => None,
     })
 }
 

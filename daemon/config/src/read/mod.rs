@@ -17,7 +17,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let namespace = fields.get("namespace");
     let store = StoreConfig::read(&fields.section("store"), is_complete);
     let listen = operation::listen(&fields.section("listen"));
-    let tokens = tokens::read(fields);
+    let tokens = tokens::read(fields, listen.as_ref().ok());
     let policies = policies::read(fields);
     let rules = rules::read(fields, policies.as_ref().ok().map(|(policies, _)| policies));
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::Listen;
 use crate::fields::{Invalid, SectionReader};
 
 /// An access token.
@@ -11,7 +12,7 @@ use crate::fields::{Invalid, SectionReader};
 pub struct TokenConfig {
     /// The unique name of the token in the audit log.
     pub name: String,
-    /// The token, the file that contains it, or its digest.
+    /// The token, or what stands for it.
     pub secret: TokenSecret,
     /// The scopes; at least one.
     pub scopes: Vec<Scope>,
@@ -19,7 +20,7 @@ pub struct TokenConfig {
     pub policies: Vec<String>,
 }
 
-/// A token, the file that contains it, or its digest.
+/// A token, or what stands for it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSecret {
     /// The token itself.
@@ -28,6 +29,8 @@ pub enum TokenSecret {
     File(PathBuf),
     /// Its SHA-256 digest.
     Sha256([u8; 32]),
+    /// A name of the client certificate that replaces it: a DNS name in lower case, or a URI.
+    Certificate(String),
 }
 
 /// Omits the token.
@@ -36,6 +39,7 @@ impl fmt::Debug for TokenSecret {
         match self {
             TokenSecret::Text(_) => f.write_str("Text(***)"),
             TokenSecret::Sha256(_) => f.write_str("Sha256(***)"),
+            TokenSecret::Certificate(name) => f.debug_tuple("Certificate").field(name).finish(),
             TokenSecret::File(path) => f.debug_tuple("File").field(path).finish(),
         }
     }
@@ -77,12 +81,16 @@ impl Scope {
     }
 }
 
-pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Invalid> {
+/// Reads the tokens; `listen` is absent if it is invalid.
+pub(super) fn read(
+    fields: &SectionReader<'_>,
+    listen: Option<&Listen>,
+) -> Result<Vec<TokenConfig>, Invalid> {
     let mut names = HashSet::new();
     let mut tokens = Vec::new();
     let mut invalid = None;
     for fields in fields.sections("tokens") {
-        match token(&fields) {
+        match token(&fields, listen) {
             Ok(token) if !names.insert(token.name.clone()) => {
                 let message =
                     format!("another token has the name {:?}; choose a different name", token.name);
@@ -95,9 +103,17 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Vec<TokenConfig>, Inval
     invalid.map_or(Ok(tokens), Err)
 }
 
-fn token(fields: &SectionReader<'_>) -> Result<TokenConfig, Invalid> {
+fn token(fields: &SectionReader<'_>, listen: Option<&Listen>) -> Result<TokenConfig, Invalid> {
     let scopes = fields.list("scopes");
-    let secret = secret(fields);
+    let secret = secret(fields).and_then(|secret| {
+        let is_verified =
+            |listen: &Listen| listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        if matches!(secret, TokenSecret::Certificate(_)) && !listen.is_none_or(is_verified) {
+            let message = "no listener requests client certificates; add listen.tls.client_ca";
+            return Err(fields.report("certificate", message));
+        }
+        Ok(secret)
+    });
     let policies = fields.list("policies")?;
     let name = fields.get::<Option<String>>("name")?.ok_or(Invalid);
     Ok(TokenConfig { name: name?, secret: secret?, scopes: scopes?, policies })
@@ -107,7 +123,17 @@ fn secret(fields: &SectionReader<'_>) -> Result<TokenSecret, Invalid> {
     let token = fields.get::<Option<String>>("token")?.map(TokenSecret::Text);
     let file = fields.get::<Option<PathBuf>>("token_file")?.map(TokenSecret::File);
     let digest = fields.get::<Option<[u8; 32]>>("token_sha256")?.map(TokenSecret::Sha256);
-    let fields_of_secret = [("token", token), ("token_file", file), ("token_sha256", digest)];
+    let certificate = fields.get::<Option<String>>("certificate")?;
+    let certificate = certificate.map(|name| match name.contains(':') {
+        true => TokenSecret::Certificate(name),
+        false => TokenSecret::Certificate(name.to_ascii_lowercase()),
+    });
+    let fields_of_secret = [
+        ("token", token),
+        ("token_file", file),
+        ("token_sha256", digest),
+        ("certificate", certificate),
+    ];
     let mut present =
         fields_of_secret.into_iter().filter_map(|(name, secret)| Some((name, secret?)));
     match (present.next(), present.next()) {
@@ -117,8 +143,8 @@ fn secret(fields: &SectionReader<'_>) -> Result<TokenSecret, Invalid> {
             Err(fields.report(first, message))
         }
         (None, _) => {
-            let message = "a token needs token_file, the file that contains it, or token_sha256, \
-                           its digest";
+            let message = "a token needs token_file, the file that contains it, token_sha256, its \
+                           digest, or certificate, a name of a client certificate";
             Err(fields.report("token_file", message))
         }
     }

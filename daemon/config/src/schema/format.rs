@@ -1,5 +1,7 @@
 //! Formats of text values.
 
+use std::net::IpAddr;
+
 use tollgate::{KeyPattern, Limiter, NotationError, Policy, Tiers};
 use tollgate_rules::{HeaderMatcher, HostPattern, MethodName, Networks, PathPattern, Template};
 
@@ -114,6 +116,24 @@ pub(super) static TOKEN_SHA256: Format =
     })
     .pattern("^[0-9A-Fa-f]{64}$")
     .hidden();
+
+pub(super) static CERTIFICATE_NAME: Format =
+    Format::new("name of a certificate", "spiffe://example.org/gateway", |name| {
+        let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_dns_name = !name.contains(['*', '/', '@']) && name.parse::<IpAddr>().is_err();
+        let is_uri = name.split_once(':').is_some_and(|(scheme, rest)| {
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && !rest.is_empty()
+                && name.parse::<IpAddr>().is_err()
+        });
+        if is_plain && (is_uri || is_dns_name && !name.contains(':')) {
+            return text(name);
+        }
+        Err("expected a DNS name or a URI among the certificate's subject alternative names, such \
+             as gateway.example.org or spiffe://example.org/gateway"
+            .to_owned())
+    })
+    .pattern("^[!-~]+$");
 
 fn sha256(text: &str) -> Option<[u8; 32]> {
     let mut digest = [0; 32];

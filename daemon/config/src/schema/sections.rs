@@ -219,6 +219,9 @@ sections! {
             "The SHA-256 digest of the token, so that the configuration contains no secret: the \
              output of `printf %s TOKEN | sha256sum`. Use it for random tokens only; a short one \
              can be guessed from its digest.";
+        certificate: text(&format::CERTIFICATE_NAME), "null" =>
+            "A name of a client certificate, which then needs no token: a DNS name or a URI among \
+             its subject alternative names. Requires `listen.tls.client_ca`.";
         scopes: keywords(&["check", "operate", "read", "admin"]), "",
             required("a token needs scopes, such as [check]") =>
             "What the token permits: `check` to make decisions, `operate` to reset, block, refund \

@@ -32,7 +32,7 @@ fn fields_for_envoy_and_redis_clients_are_read() {
 #[test]
 fn every_field_of_a_token_is_read() {
     let config = Config::from_yaml(include_str!("every_field.yaml")).unwrap();
-    let [gateway, ops, hashed] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
+    let [gateway, ops, hashed, mesh] = &config.tokens[..] else { panic!("{:?}", config.tokens) };
     assert_eq!(gateway.secret, TokenSecret::File("gateway.token".into()));
     assert_eq!(
         (&*gateway.scopes, &*gateway.policies),
@@ -47,6 +47,8 @@ fn every_field_of_a_token_is_read() {
     let TokenSecret::Sha256([0x9f, 0x86, .., 0x0a, 0x08]) = hashed.secret else {
         panic!("{:?}", hashed.secret)
     };
+    let name = "spiffe://example.org/gateway".to_owned();
+    assert_eq!(mesh.secret, TokenSecret::Certificate(name));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::{Operators, TokenConfig};
-use crate::connection::PeerAddress;
+use crate::connection::{ClientCertificate, PeerAddress};
 
 pub use self::principal::{Anonymous, Principal};
 pub use self::token::{Digest, Token};
@@ -38,14 +38,14 @@ impl Access {
     /// All files that cannot be used, and all tokens that share a name or a secret.
     pub fn new(configs: &[TokenConfig]) -> Result<Self, AccessErrors> {
         let (mut tokens, mut errors) = (Vec::new(), Vec::new());
-        let (mut names, mut digests) = (HashSet::new(), HashSet::new());
+        let (mut names, mut credentials) = (HashSet::new(), HashSet::new());
         for (index, config) in configs.iter().enumerate() {
             let is_new_name = names.insert(&*config.name);
             let message = match Token::new(config) {
                 Err(message) => message,
                 Ok(_) if !is_new_name => "two tokens have that name; rename one".to_owned(),
-                Ok(token) if !digests.insert(*token.digest()) => {
-                    "another token has the same secret; generate a new one".to_owned()
+                Ok(token) if !credentials.insert(token.credential().clone()) => {
+                    token.credential().duplicate().to_owned()
                 }
                 Ok(token) => {
                     tokens.push(token);
@@ -110,11 +110,18 @@ impl Access {
     pub fn find(&self, digest: &Digest) -> Option<Principal<'_>> {
         let mut found = None;
         for token in &self.tokens {
-            if token.digest().matches(digest) {
+            if token.credential().matches(digest) {
                 found = Some(Principal::Token(token));
             }
         }
         found
+    }
+
+    /// The principal of the first entry that names this certificate.
+    #[must_use]
+    pub fn of_certificate(&self, certificate: &ClientCertificate) -> Option<Principal<'_>> {
+        let token = self.tokens.iter().find(|token| token.credential().is_of(certificate))?;
+        Some(Principal::Token(token))
     }
 }
 

@@ -99,8 +99,16 @@ fn scopes_and_policies_of_a_token_grant_rights() {
 }
 
 #[test]
-fn tokens_with_the_same_name_or_secret_are_rejected() {
+fn tokens_with_the_same_name_secret_or_certificate_are_rejected() {
     let one = token("one", "first", &[], &[]);
+    let of_certificate = |name| {
+        let secret = TokenSecret::Certificate("gateway".to_owned());
+        TokenConfig { secret, ..token(name, "", &[], &[]) }
+    };
+    let why = "token \"four\": another token has the same certificate; merge the two, or name \
+               another certificate";
+    let errors = Access::new(&[of_certificate("three"), of_certificate("four")]).unwrap_err();
+    assert_eq!(errors.to_string(), why);
     for (other, why) in [
         (token("one", "second", &[], &[]), "token \"one\": two tokens have that name; rename one"),
         (

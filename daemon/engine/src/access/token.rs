@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 use crate::config::{
     MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, Scope, TokenConfig, TokenSecret, short_token,
 };
+use crate::connection::ClientCertificate;
 
 /// The SHA-256 digest of a secret. The secret itself is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,13 +36,44 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// One token: its name, its rights and the digest of its secret.
+/// What a client shows to have the rights of a token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Credential {
+    /// The secret with this digest.
+    Secret(Digest),
+    /// A client certificate with this name.
+    Certificate(String),
+}
+
+impl Credential {
+    /// Whether it is the secret with this digest. Compares in constant time.
+    pub(super) fn matches(&self, digest: &Digest) -> bool {
+        matches!(self, Credential::Secret(own) if own.matches(digest))
+    }
+
+    /// Whether it is a name of this certificate.
+    pub(super) fn is_of(&self, certificate: &ClientCertificate) -> bool {
+        matches!(self, Credential::Certificate(name) if certificate.names.contains(name))
+    }
+
+    /// The message about another token with the same credential.
+    pub(super) fn duplicate(&self) -> &'static str {
+        match self {
+            Credential::Secret(_) => "another token has the same secret; generate a new one",
+            Credential::Certificate(_) => {
+                "another token has the same certificate; merge the two, or name another certificate"
+            }
+        }
+    }
+}
+
+/// One token: its name, its rights and its credential.
 #[derive(Clone, Debug)]
 pub struct Token {
     name: String,
     scopes: Vec<Scope>,
     policies: Vec<String>,
-    digest: Digest,
+    credential: Credential,
 }
 
 impl Token {
@@ -51,27 +83,28 @@ impl Token {
     /// The file cannot be used.
     pub(super) fn new(config: &TokenConfig) -> Result<Self, String> {
         let name = config.name.clone();
-        let digest = match &config.secret {
-            TokenSecret::Text(secret) => Digest::new(secret.as_bytes()),
-            TokenSecret::Sha256(digest) => Digest(*digest),
+        let credential = match &config.secret {
+            TokenSecret::Text(secret) => Credential::Secret(Digest::new(secret.as_bytes())),
+            TokenSecret::Sha256(digest) => Credential::Secret(Digest(*digest)),
+            TokenSecret::Certificate(name) => Credential::Certificate(name.clone()),
             TokenSecret::File(path) => {
                 let secret = read_file(path)?;
                 if let Some(warning) = secret.warning {
                     tracing::warn!(token = name, "{warning}");
                 }
-                Digest::new(secret.text.as_bytes())
+                Credential::Secret(Digest::new(secret.text.as_bytes()))
             }
         };
         let (scopes, policies) = (config.scopes.clone(), config.policies.clone());
-        Ok(Token { name, scopes, policies, digest })
+        Ok(Token { name, scopes, policies, credential })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn digest(&self) -> &Digest {
-        &self.digest
+    pub(super) fn credential(&self) -> &Credential {
+        &self.credential
     }
 
     /// Whether it has one of these scopes; `admin` includes all.

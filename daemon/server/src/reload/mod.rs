@@ -341,7 +341,7 @@ impl Reloader {
 fn source_files(file: Option<&PathBuf>, config: &Config) -> Vec<PathBuf> {
     let tokens = config.tokens.iter().filter_map(|token| match &token.secret {
         TokenSecret::File(path) => Some(path),
-        TokenSecret::Text(_) | TokenSecret::Sha256(_) => None,
+        TokenSecret::Text(_) | TokenSecret::Sha256(_) | TokenSecret::Certificate(_) => None,
     });
     let files = file.into_iter().chain(tokens).chain(&config.jwks_file).cloned();
     let domains = watched_paths(&config.envoy.config);

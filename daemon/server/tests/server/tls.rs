@@ -224,7 +224,9 @@ async fn replies(
         assert_eq!(lines.next_line().await.unwrap().unwrap(), "+OK");
     }
     let reply = lines.next_line().await.unwrap().unwrap();
+    // Without the message of an error and the length of an array.
     let reply = reply.split(' ').next().unwrap_or_default();
+    let reply = if reply.starts_with('*') { "*" } else { reply };
 
     let tls = ClientTlsConfig::new().domain_name("localhost");
     let tls = tls.ca_certificate(Certificate::from_pem(&authority.pem));
@@ -278,6 +280,43 @@ async fn client_certificates_grant_no_scopes() {
         assert_eq!(replies(check).await, checks, "tokens: {has_tokens}");
         for request in operator {
             assert_eq!(replies(request).await, operates, "tokens: {has_tokens}, {request:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn certificates_have_the_scopes_of_the_entry_with_their_name() {
+    let authority = Authority::new();
+    // Certificates of this authority are for localhost.
+    let certificate = authority.sign("gateway");
+    let [check, reset] = [
+        (r#"check {"policy":"bucket","key":"a"}"#, "TOLLGATE.PEEK bucket a", "bucket | k=v"),
+        (r#"reset {"policy":"bucket","key":"a"}"#, "TOLLGATE.RESET bucket a", "bucket | k=v -1"),
+    ];
+    let accepted = ["200", "*", "OK"];
+    let refused = ["403", "-NOPERM", "PermissionDenied"];
+    let unauthenticated = ["401", "-NOAUTH", "Unauthenticated"];
+    for (name, scopes, sends_token, checks, resets) in [
+        ("LocalHost", "check, read", false, accepted, refused),
+        ("localhost", "admin", false, accepted, accepted),
+        // A descriptor needs the scope `check` also to reset.
+        ("localhost", "operate", false, refused, ["200", "*", "PermissionDenied"]),
+        ("gateway", "admin", false, unauthenticated, unauthenticated),
+        ("spiffe://localhost", "admin", false, unauthenticated, unauthenticated),
+        // The token has the scope `check` only.
+        ("localhost", "admin", true, accepted, refused),
+    ] {
+        let entry = format!("{{ name: mesh, certificate: \"{name}\", scopes: [{scopes}] }}");
+        let listen = "listen: { tls: { cert: a, key: b, client_ca: c } }";
+        let parsed = Config::from_yaml(&format!("tokens: [{entry}]\n{listen}")).unwrap();
+        let mut config = Config::from_yaml(POLICIES).unwrap();
+        config.tokens = parsed.tokens;
+        config.tokens.push(token("check", "check", "'*'"));
+        let tls = Tls::open(authority.write_mutual_tls()).unwrap();
+        let daemon = Daemon::start_unchanged_with_tls(config, &tls).await;
+        for (request, expected) in [(check, checks), (reset, resets)] {
+            let replies = replies(&daemon, &authority, &certificate, sends_token, request).await;
+            assert_eq!(replies, expected, "{entry} {request:?}");
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The validity and the subject of a certificate.
 
-use std::sync::Arc;
-
 use rustls::pki_types::CertificateDer;
 use tollgate::Timestamp;
+use tollgate_engine::ClientCertificate;
 use tollgate_store::Clock;
 use x509_cert::Certificate;
 use x509_cert::der::{DateTime, Decode};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 
 /// The time before its expiry in which a certificate is reported, in seconds.
 const WARNING_PERIOD: u64 = 14 * 24 * 60 * 60;
@@ -48,13 +49,23 @@ impl Lifetime {
     }
 }
 
-/// The subject of a certificate, on one line and with bounded length, for the log.
-pub(super) fn subject(certificate: &CertificateDer<'_>) -> Option<Arc<str>> {
-    let read = Certificate::from_der(certificate).ok()?;
-    let name = read.tbs_certificate.subject.to_string();
+/// The names in a client certificate.
+pub(super) fn client(certificate: &CertificateDer<'_>) -> Option<ClientCertificate> {
+    let read = Certificate::from_der(certificate).ok()?.tbs_certificate;
     let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    let shown: String = name.chars().map(shown).take(MAX_NAME_LEN).collect();
-    Some(shown.into())
+    let subject = read.subject.to_string().chars().map(shown).take(MAX_NAME_LEN).collect();
+    // Absent if the extension is absent, or is one that cannot be decoded.
+    let alternatives = read.get::<SubjectAltName>().ok().flatten().map(|(_, names)| names.0);
+    let names = alternatives.into_iter().flatten().filter_map(|name| match name {
+        GeneralName::DnsName(name) if !name.as_str().contains(':') => {
+            Some(name.as_str().to_ascii_lowercase())
+        }
+        GeneralName::UniformResourceIdentifier(uri) if uri.as_str().contains(':') => {
+            Some(uri.as_str().to_owned())
+        }
+        _ => None,
+    });
+    Some(ClientCertificate { subject, names: names.collect() })
 }
 
 #[cfg(test)]
@@ -98,8 +109,28 @@ mod tests {
             params.distinguished_name.push(rcgen::DnType::CommonName, name);
             let key = rcgen::KeyPair::generate().unwrap();
             let certificate = params.self_signed(&key).unwrap();
-            assert_eq!(subject(certificate.der()).as_deref(), Some(shown));
+            assert_eq!(client(certificate.der()).unwrap().subject, shown);
         }
-        assert_eq!(subject(&CertificateDer::from(vec![1, 2, 3])), None);
+        assert_eq!(client(&CertificateDer::from(vec![1, 2, 3])), None);
+    }
+
+    #[test]
+    fn names_are_dns_names_and_uris() {
+        use rcgen::SanType;
+
+        let ia5 = |text: &str| text.try_into().unwrap();
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params.subject_alt_names = vec![
+            SanType::DnsName(ia5("Gateway.Example.org")),
+            SanType::URI(ia5("spiffe://Example.org/A")),
+            SanType::IpAddress([192, 0, 2, 1].into()),
+            SanType::Rfc822Name(ia5("a@example.org")),
+            // Names of one kind that look like the other.
+            SanType::DnsName(ia5("spiffe://forged")),
+            SanType::URI(ia5("forged.example.org")),
+        ];
+        let certificate = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        let client = client(certificate.der()).unwrap();
+        assert_eq!(client.names, ["gateway.example.org", "spiffe://Example.org/A"]);
     }
 }

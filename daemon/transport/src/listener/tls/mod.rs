@@ -19,6 +19,7 @@ use tokio_rustls::server::TlsStream;
 use self::certificate::Lifetime;
 use self::files::{CERT, Contents};
 use tollgate_config::{FileProblem, TlsConfig};
+use tollgate_engine::ClientCertificate;
 
 /// How often the files are polled.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -147,8 +148,11 @@ impl Tls {
         }
     }
 
-    /// Performs the handshake. Returns the stream and the subject of the client certificate.
-    pub async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Option<Arc<str>>)>
+    /// Performs the handshake. Returns the stream and the client certificate.
+    pub async fn accept<S>(
+        &self,
+        stream: S,
+    ) -> io::Result<(TlsStream<S>, Option<ClientCertificate>)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -156,7 +160,7 @@ impl Tls {
         let stream = TlsAcceptor::from(settings).accept(stream).await?;
         let (_, session) = stream.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
-        let subject = certificate.and_then(certificate::subject);
-        Ok((stream, subject))
+        let certificate = certificate.and_then(certificate::client);
+        Ok((stream, certificate))
     }
 }
