@@ -89,22 +89,35 @@ local function read_command(...)
   return nil
 end
 
--- Reads the bytes of keys that MGET does not return. A key with reservations or a long log is a hash: the
+-- Reads the bytes of a key that MGET did not return. A key with reservations or a long log is a hash: the
 -- field '' has its bytes. A key with many leases is a sorted set: the first member has its bytes.
-local function read_other_types(first, last)
-  hashes, sorted_sets, foreign = hashes or {}, sorted_sets or {}, foreign or {}
-  for place = first, last do
-    if not bytes[place] then
-      local found = read_command('HGET', KEYS[place], '')
-      if found then hashes[place] = true end
-      if found == nil then
-        local members = read_command('ZRANGE', KEYS[place], 0, 0)
-        found = members and members[1]:sub(2)
-        if found then sorted_sets[place] = true end
-      end
-      foreign[place], bytes[place], reply[place + 3] = found == nil, found or false, found or ''
+local function read_other_type(place)
+  local found = read_command('HGET', KEYS[place], '')
+  if found == false then return end
+  if found then
+    hashes = hashes or {}
+    hashes[place] = true
+  else
+    local members = read_command('ZRANGE', KEYS[place], 0, 0)
+    found = members and members[1]:sub(2)
+    if found then
+      sorted_sets = sorted_sets or {}
+      sorted_sets[place] = true
+    else
+      foreign = foreign or {}
+      foreign[place] = true
     end
   end
+  bytes[place], reply[place + 3] = found or false, found or ''
+end
+
+-- Returns whether any of the keys that MGET did not return exists.
+local function exist(first, last)
+  local missing = {}
+  for place = first, last do
+    if not bytes[place] then missing[#missing + 1] = KEYS[place] end
+  end
+  return call('EXISTS', unpack(missing)) > 0
 end
 
 local function begin(keys, arguments)
@@ -126,16 +139,17 @@ local function begin(keys, arguments)
   hashes, sorted_sets, foreign = nil, nil, nil
   for first = 1, checked, 1000 do
     local last = min(first + 999, checked)
-    local got, missing = call('MGET', unpack(KEYS, first, last)), nil
+    local got, missing = call('MGET', unpack(KEYS, first, last)), 0
     for place = first, last do
       local from = got[place - first + 1]
       bytes[place], reply[place + 3] = from, from or ''
-      if not from then
-        missing = missing or {}
-        missing[#missing + 1] = KEYS[place]
+      if not from then missing = missing + 1 end
+    end
+    if missing == 1 or (missing > 1 and exist(first, last)) then
+      for place = first, last do
+        if not bytes[place] then read_other_type(place) end
       end
     end
-    if missing and call('EXISTS', unpack(missing)) > 0 then read_other_types(first, last) end
   end
 
   expires = injected and 'PX' or 'PXAT'

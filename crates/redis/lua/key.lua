@@ -247,7 +247,7 @@ local function can_change_type(place)
 end
 
 -- Returns the state of the first concurrency limit if its leases are members of the key, because they
--- are many. All other leases are in the bytes; so are those of a key with reservations, which are fields.
+-- are more than a quarter of the maximum of a short log. All other leases are in the bytes; so are those of a key with reservations, which are fields.
 local function with_many_leases(place, key)
   local first
   for index, limit in ipairs(numbers_of_form(key.form)) do
@@ -260,11 +260,13 @@ local function with_many_leases(place, key)
     end
   end)
   if not first or not key[first] then return nil end
-  if sorted_sets[place] or can_change_type(place) then
-    local limit = numbers_of_form(key.form)[first]
-    key[first] = algorithm_of(limit).lengthen(key[first], place)
+  local state = key[first]
+  if not state.epoch and state.count > short_log / 4
+    and (sorted_sets[place] or can_change_type(place)) then
+    state = algorithm_of(numbers_of_form(key.form)[first]).lengthen(state, place)
+    key[first] = state
   end
-  return key[first].epoch and key[first]
+  return state.epoch and state
 end
 
 -- Makes a log short or long, as the key requires; adds it to the long ones if it is.

@@ -9,22 +9,27 @@ end
 -- Writes a key with long logs or reservations: a hash with the bytes in the field '', the blocks of the
 -- logs, and the reservations.
 local function write_hash(place, to, expires_at)
-  local name, ranges, set, unused = KEYS[place], {}, {'', to}, {}
+  local name, set, unused = KEYS[place], {'', to}, {}
   if not hashes[place] then call('DEL', name) end
+  -- A log has many blocks, of which a call changes few.
+  local function unuse(row, from, finish)
+    for number = from, finish do unused[#unused + 1] = row.name .. number end
+  end
   for _, state in ipairs(hashed_logs[place]) do
     local row, first, last = state.row, algorithm_of({kind = 3}).block_range(state)
-    ranges[row] = {first, last}
-    for number = first, last do
-      if state.blocks[number] then
-        set[#set + 1], set[#set + 2] = row.name .. number, state.blocks[number]
+    for number, block in pairs(state.blocks) do
+      if number >= first and number <= last then
+        set[#set + 1], set[#set + 2] = row.name .. number, block
       end
+    end
+    if row.first then
+      unuse(row, row.first, min(first - 1, row.last))
+      unuse(row, max(last + 1, row.first), row.last)
+      row.first = nil
     end
   end
   for _, row in pairs(rows[place] or {}) do
-    local range = ranges[row] or {1, 0}
-    for number = row.first or 1, row.last or 0 do
-      if number < range[1] or number > range[2] then unused[#unused + 1] = row.name .. number end
-    end
+    if row.first then unuse(row, row.first, row.last) end
   end
   for field, value in pairs(reserved[place] or {}) do
     if value then

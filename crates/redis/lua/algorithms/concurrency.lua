@@ -135,10 +135,8 @@ function algorithms.concurrency()
     return with(held, usage.time, id, cost, finish)
   end
 
-  -- Returns the leases of a key as a sorted set, if they are more than a quarter of the maximum of a short
-  -- log.
+  -- Returns the leases of a key as a sorted set.
   function concurrency.lengthen(state, place)
-    if state.epoch or state.count <= short_log / 4 then return state end
     local leases = {}
     for index = 1, state.count do leases[index] = {lease(state.data, index)} end
     return lease_set().create(place, state.at, leases)
