@@ -348,7 +348,26 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
             let detail = format!("{token} applies to all checks; write it before the first AND");
             return Err(Failure::bad(detail));
         }
+        if self.occurs_again(keyword) {
+            let detail = format!("{} occurs twice in a check; write it once", keyword.token);
+            return Err(Failure::bad(detail));
+        }
         Ok(keyword)
+    }
+
+    /// Whether the keyword at the position occurs again in the same check.
+    fn occurs_again(&self, keyword: &Keyword) -> bool {
+        let mut position = self.position + 2;
+        while let Some(token) = self.context.args.get(position) {
+            if token.eq_ignore_ascii_case(b"AND") {
+                return false;
+            }
+            if token.eq_ignore_ascii_case(keyword.token.as_bytes()) {
+                return true;
+            }
+            position += 2;
+        }
+        false
     }
 
     #[cold]

@@ -177,6 +177,8 @@ TOLLGATE.CHECK bucket k COTS 1 => -ERR unknown keyword "COTS" of tollgate.check;
 TOLLGATE.CHECK bucket k FOR 1 => -ERR unknown keyword "FOR" of tollgate.check; expected one of
   COST, TIER, NOTE, ID, LEASE
 TOLLGATE.CHECK bucket k COST => -ERR COST has no value
+TOLLGATE.CHECK bucket k COST 1 cost 2 => -ERR COST occurs twice in a check; write it once
+TOLLGATE.CHECK bucket k ID a NOTE n ID b => -ERR ID occurs twice in a check; write it once
 TOLLGATE.CHECK bucket k COST -1 => -ERR COST is "-1"; write an integer from 0 to 9007199254740991,
   such as 1
 TOLLGATE.CHECK bucket k COST 9007199254740992 => -ERR COST is "9007199254740992"; write an integer
@@ -200,7 +202,7 @@ TOLLGATE.ACQUIRE bucket k => -ERR acquire is for requests in flight; this policy
 async fn invalid_arguments_are_rejected_with_the_remedy() {
     let daemon = Daemon::start().await;
     let mut client = RespClient::connect(&daemon).await;
-    check_rows(&mut client, INVALID, 16).await;
+    check_rows(&mut client, INVALID, 18).await;
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"LIMIT", b"1/fortnight", b"k"]).await;
     assert!(reply.starts_with("-ERR LIMIT: "), "{reply}");
     let reply = client.call_bytes(&[b"TOLLGATE.CHECK", b"\xff", b"k"]).await;
