@@ -184,6 +184,38 @@ impl Decision {
         }
     }
 
+    /// The same denial for a request that is made this much later, if nothing was charged or refunded
+    /// in between and the cost is still denied. `remaining` stays as it was.
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::{Decision, Micros, Timestamp};
+    /// let denied = Decision::from_store(false, Some(Micros::from_secs(3)), Timestamp::EPOCH);
+    /// let later = denied.repeated_after(Micros::from_secs(1));
+    /// assert_eq!(later.retry_after(), Some(Micros::from_secs(2)));
+    /// assert_eq!(later.time.as_micros(), 1_000_000);
+    /// ```
+    #[must_use]
+    pub fn repeated_after(&self, elapsed: Micros) -> Decision {
+        let mut later = self.clone();
+        let pass =
+            |time: &mut Micros| *time = Micros::new(time.get().saturating_sub(elapsed.get()));
+        later.time = later.time.saturating_add(elapsed);
+        later.source = Source::DenyCache;
+        later.retry_after.as_mut().map(pass);
+        later.reset_after.as_mut().map(pass);
+        let limits = match &mut later.details {
+            Details::Single => &mut [][..],
+            Details::Few(len, all) => &mut all[..*len],
+            Details::Many(all) => &mut all[..],
+        };
+        for limit in limits {
+            limit.retry_after.as_mut().map(pass);
+            pass(&mut limit.reset_after);
+        }
+        later
+    }
+
     /// Whether the request is admitted.
     #[must_use]
     pub const fn allowed(&self) -> bool {

@@ -39,6 +39,7 @@ mod flush_namespace;
 mod handshake;
 mod jitter;
 mod keyspace;
+mod membership;
 mod network;
 mod node;
 mod node_stats;

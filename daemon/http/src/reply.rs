@@ -6,7 +6,7 @@ use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
-use tollgate::{Answer, Decision, Micros};
+use tollgate::{Answer, Decision, Micros, Reason};
 
 use super::problem::Problem;
 
@@ -33,7 +33,7 @@ pub(super) struct Verdict {
     pub(super) never: bool,
     pub(super) retry_after: Option<Micros>,
     /// Whether the only reason for a denial is that the store is unavailable.
-    pub(super) degraded: bool,
+    pub(super) is_unavailable: bool,
 }
 
 impl Verdict {
@@ -42,7 +42,7 @@ impl Verdict {
             allowed: decision.allowed,
             never: decision.never,
             retry_after: decision.retry_after,
-            degraded: decision.degraded,
+            is_unavailable: is_unavailable(decision),
         }
     }
 
@@ -52,18 +52,23 @@ impl Verdict {
             allowed: answer.allowed(),
             never: answer.never(),
             retry_after: answer.retry_after(),
-            degraded: denied.all(|denied| denied.degraded),
+            is_unavailable: denied.all(is_unavailable),
         }
     }
 
     fn status(self) -> StatusCode {
         match self {
             Verdict { allowed: true, .. } => StatusCode::OK,
-            Verdict { degraded: true, .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Verdict { is_unavailable: true, .. } => StatusCode::SERVICE_UNAVAILABLE,
             Verdict { never: true, .. } => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::TOO_MANY_REQUESTS,
         }
     }
+}
+
+/// Whether a decision was made without the store and without limits.
+pub(crate) fn is_unavailable(decision: &Decision) -> bool {
+    decision.degraded && decision.reason == Reason::Store
 }
 
 /// A JSON response. With a verdict, its status reflects that, and a denial has `Retry-After`.

@@ -40,7 +40,7 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
         let failure = stats.last_failure.map(|failure| failure.to_string()).unwrap_or_default();
         let probe = Probe {
             ping,
-            degraded: stats.degraded_allowed + stats.degraded_denied,
+            failed: stats.errors.values().sum(),
             failure,
             checks: services.engine.counters.without_store(),
         };
@@ -127,8 +127,8 @@ impl WarningWatch {
 #[derive(Clone, Debug)]
 struct Probe {
     ping: Result<(), String>,
-    /// The checks that the store did not answer in time.
-    degraded: u64,
+    /// The requests that the store did not answer in time.
+    failed: u64,
     /// The last failure of a request.
     failure: String,
     checks: ChecksWithoutStore,
@@ -179,15 +179,15 @@ impl fmt::Display for Event {
 #[derive(Clone, Debug, Default)]
 struct Watched {
     known: Known,
-    degraded: u64,
+    failed: u64,
     checks: ChecksWithoutStore,
 }
 
 impl Watched {
     fn update(&mut self, probe: Probe) -> Option<Event> {
         let before = std::mem::replace(&mut self.checks, probe.checks);
-        let degraded = std::mem::replace(&mut self.degraded, probe.degraded);
-        let misses_deadlines = probe.degraded > degraded;
+        let failed = std::mem::replace(&mut self.failed, probe.failed);
+        let misses_deadlines = probe.failed > failed;
         let (known, event) = match (&self.known, probe.ping) {
             (Known::Unavailable { before, .. }, Ok(())) if !misses_deadlines => {
                 let checks = ChecksWithoutStore {
@@ -251,7 +251,7 @@ mod tests {
     fn each_change_of_availability_is_reported_once() {
         let probe = |is_up: bool, decided, failed| Probe {
             ping: if is_up { Ok(()) } else { Err("no route".to_owned()) },
-            degraded: decided + failed,
+            failed: decided + failed,
             failure: "too late".to_owned(),
             checks: ChecksWithoutStore { decided, failed },
         };

@@ -11,7 +11,8 @@ use crate::time::Timestamp;
 /// operation that does not decide.
 ///
 /// All checks get the strictest answer of their policies, because they are decided together. Shadow
-/// policies do not count and never deny.
+/// policies do not count and never deny. A policy that answers [`Local`](OnStoreError::Local) denies
+/// here, because this function knows no limits.
 ///
 /// # Example
 /// ```
@@ -100,10 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_to_deny_and_decisions_are_marked_as_degraded() {
+    fn the_default_denies_here_and_decisions_are_marked_as_degraded() {
         let check = Operation::Check { lease: None };
         let closed: Policy = "10/s".parse().unwrap();
-        assert_eq!(closed.on_store_error(), OnStoreError::Deny);
+        assert_eq!(closed.on_store_error(), OnStoreError::Local);
         let open = policy("10/s", OnStoreError::Allow);
         for (policy, allowed) in [(&closed, false), (&open, true)] {
             let decision = decide(check, &[policy]).unwrap().remove(0);

@@ -29,8 +29,11 @@ const MIN_LOG_ENTRIES: usize = 4;
 pub enum OnStoreError {
     /// Admits every request and charges nothing.
     Allow,
-    /// Denies every request.
+    /// Decides in the process, with its share of each limit: the shares of all processes add up to the
+    /// limit. Without a limiter that knows the processes, every request is denied.
     #[default]
+    Local,
+    /// Denies every request.
     Deny,
 }
 
@@ -40,6 +43,7 @@ impl OnStoreError {
     pub const fn as_str(self) -> &'static str {
         match self {
             OnStoreError::Allow => "allow",
+            OnStoreError::Local => "local",
             OnStoreError::Deny => "deny",
         }
     }
@@ -199,7 +203,7 @@ impl Policy {
         self.with(|parts| parts.max_keys = Some(max.max(1)))
     }
 
-    /// Sets the answer while the store is unavailable. The default is to deny.
+    /// Sets the answer while the store is unavailable. The default is [`OnStoreError::Local`].
     #[must_use]
     pub fn with_on_store_error(self, answer: OnStoreError) -> Policy {
         self.with(|parts| parts.on_store_error = answer)

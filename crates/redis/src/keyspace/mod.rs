@@ -3,7 +3,7 @@
 //! A name is `namespace:policy:key`, or on a cluster `namespace:{tag}:policy:key`. A request id has
 //! `#i` in place of the policy; no policy name contains `#`. The records of its parts have `#p`, or `#s`
 //! for shadow checks, and the request's fingerprint. The record of a settlement has a `t` after the `#` of
-//! the name of its charge. The user's text is last, so it cannot be mistaken for another part or select a
+//! the name of its charge. The record of the processes is `#m:processes`. The user's text is last, so it cannot be mistaken for another part or select a
 //! slot. A text of more than 256 bytes is replaced by its SHA-256 in hexadecimal, marked by `h` after the
 //! `#` and its letters.
 
@@ -84,6 +84,13 @@ impl Keyspace {
         };
         let mut name = self.prefix(partition, suffix.len() + id.id.len());
         put_text(&mut name, &suffix, &id.id);
+        name
+    }
+
+    /// Returns the name of the record of the processes that share the namespace.
+    pub(crate) fn members(&self, partition: u16) -> Vec<u8> {
+        let mut name = self.prefix(partition, 16);
+        put_text(&mut name, "m", b"processes");
         name
     }
 

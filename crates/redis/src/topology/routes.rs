@@ -97,6 +97,13 @@ impl Routes {
         matches!(*self.table.read().unwrap_or_else(PoisonError::into_inner), Table::Unknown)
     }
 
+    /// Returns the node of a partition, if one is known.
+    pub(crate) fn node_of(&self, partition: u16) -> Option<Arc<Node>> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let Table::Known(by_partition) = &*table else { return None };
+        by_partition.get(usize::from(partition)).cloned().flatten()
+    }
+
     /// Returns the nodes, without duplicates.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);

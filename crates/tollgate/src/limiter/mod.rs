@@ -3,10 +3,18 @@
 #[cfg(feature = "redis")]
 mod builder;
 #[cfg(feature = "redis")]
+mod denials;
+#[cfg(feature = "redis")]
 mod histogram;
+#[cfg(feature = "redis")]
+mod local;
+#[cfg(feature = "redis")]
+mod membership;
 mod operations;
 #[cfg(feature = "redis")]
 mod remote;
+#[cfg(feature = "redis")]
+mod shares;
 mod stats;
 mod url;
 
@@ -199,6 +207,26 @@ impl Limiter {
             Backend::Memory(memory) => Ok(memory.inspect(policy, key)),
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Box::pin(redis.inspect(policy, key)).await,
+        }
+    }
+
+    /// Ends this process's part in the shared limits, before it exits: charges the store for what was
+    /// admitted while it was unavailable, within `timeout`, and gives the process's shares to the others.
+    /// The in-memory store has nothing to do.
+    ///
+    /// # Errors
+    /// Returns an error if the store could not be charged for all of it.
+    pub async fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+        match &self.0 {
+            Backend::Memory(_) => {
+                let _ = timeout;
+                Ok(())
+            }
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => {
+                let deadline = tokio::time::Instant::now() + timeout;
+                redis.leave(deadline).await.map_err(StoreError::from)
+            }
         }
     }
 

@@ -3,12 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
-use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use tollgate_core::{Inspection, NotationError, Policy, Request, Timestamp, fall_back};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
+use super::denials::Denials;
 use super::histogram::LatencyHistogram;
+use super::local::LocalFallback;
 use super::stats::LimiterStats;
 use crate::lists::{self, Screening};
 use crate::policies::PolicyCache;
@@ -25,23 +28,63 @@ struct Inner {
     /// The clock for decisions that the store did not make.
     clock: Clock,
     policies: PolicyCache,
+    denials: Denials,
+    local: Arc<LocalFallback>,
     stats: Mutex<LimiterStats>,
     latency: LatencyHistogram,
+    /// The tasks that end with the limiter.
+    tasks: [AbortHandle; 2],
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
 }
 
 /// The minimum deadline of operations that have no fallback, such as a reset.
 const MIN_ADMIN_DEADLINE: Duration = Duration::from_secs(1);
 
 impl Remote {
+    /// Creates a limiter on a store, and starts its tasks.
+    ///
+    /// # Panics
+    /// Panics if there is no tokio runtime.
     pub(super) fn new(store: RedisStore, deadline: Duration, clock: Clock) -> Self {
+        let local = Arc::new(LocalFallback::new(&clock));
+        let heartbeats = {
+            let (local, store) = (Arc::clone(&local), store.clone());
+            tokio::spawn(async move { local.membership.run(store).await })
+        };
+        let charges = {
+            let (local, store) = (Arc::clone(&local), store.clone());
+            tokio::spawn(async move { local.run(&store).await })
+        };
         Remote(Arc::new(Inner {
             store,
             deadline,
             clock,
             policies: PolicyCache::default(),
+            denials: Denials::default(),
+            local,
             stats: Mutex::default(),
             latency: LatencyHistogram::default(),
+            tasks: [heartbeats.abort_handle(), charges.abort_handle()],
         }))
+    }
+
+    /// Charges the store for what this process has admitted without it, and removes the process from
+    /// those that share the limits.
+    pub(super) async fn leave(&self, deadline: Instant) -> Result<(), Failure> {
+        let local = &self.0.local;
+        self.0.tasks.iter().for_each(AbortHandle::abort);
+        let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
+        local.membership.leave(&self.0.store).await?;
+        if charged == Ok(true) {
+            return Ok(());
+        }
+        let message = format!("{} keys could not be charged", local.pending());
+        Err(Failure::new(FailureKind::Deadline, message))
     }
 
     pub(super) fn store(&self) -> &RedisStore {
@@ -54,9 +97,17 @@ impl Remote {
 
     pub(super) fn stats(&self) -> LimiterStats {
         let latency = &self.0.latency;
+        let (members, membership_failure) = self.0.local.membership.status();
+        let local = self.0.local.stats();
         LimiterStats {
             latency_buckets: latency.buckets(),
             latency_sum_us: latency.sum_us(),
+            denied_from_memory: self.0.denials.hits(),
+            members,
+            membership_failure,
+            pending_keys: self.0.local.pending(),
+            charged_back: local.charged_back,
+            not_charged_back: local.not_charged_back,
             ..self.lock().clone()
         }
     }
@@ -97,7 +148,8 @@ impl Remote {
         answers
     }
 
-    /// Sends requests to the store; where it fails, the policies decide instead.
+    /// Decides requests: from memory if the store is not needed, else by the store, and where it fails
+    /// as the policies answer.
     async fn execute(
         &self,
         requests: &[Request<'_>],
@@ -106,40 +158,113 @@ impl Remote {
         if requests.is_empty() {
             return Vec::new();
         }
-        let start = self.0.clock.now();
         let now = Instant::now();
-        let timed: Vec<_> = requests
-            .iter()
-            .map(|request| {
-                let own = self.deadline_of(request);
-                TimedRequest { request: *request, deadline: now + own.min(deadline) }
-            })
-            .collect();
-        let replies = self.0.store.decide_by(&timed).await;
-        self.0.latency.record(self.0.clock.now().duration_since(start));
-        let answers = requests.iter().zip(replies).map(|(request, reply)| match reply {
-            Reply::Answer(Err(StoreError::Unavailable(failure))) => {
-                self.fall_back(request, failure)
+        let mut answers = Vec::with_capacity(requests.len());
+        let mut timed = Vec::with_capacity(requests.len());
+        for request in requests {
+            let deadline = now + self.deadline_of(request).min(deadline);
+            let answer = self.decide_without_store(request, deadline).await;
+            if answer.is_none() {
+                timed.push(TimedRequest { request: *request, deadline });
             }
-            Reply::Answer(answer) => answer,
-            Reply::Late(late) => {
-                let deadline = self.deadline_of(request).min(deadline);
-                let answer = self.fall_back(request, deadline_exceeded(deadline));
-                if request.operation.decides() && answer.as_ref().is_ok_and(Answer::allowed) {
-                    late.admit();
-                }
-                answer
+            answers.push(answer);
+        }
+        let sent_at = self.0.clock.now();
+        let mut replies = self.0.store.decide_by(&timed).await.into_iter();
+        let received_at = self.0.clock.now();
+        if !timed.is_empty() {
+            self.0.latency.record(received_at.duration_since(sent_at));
+        }
+        let answers = requests.iter().zip(answers).map(|(request, answer)| match answer {
+            Some(answer) => answer,
+            None => {
+                #[expect(clippy::expect_used, reason = "the store replies to every request")]
+                let reply = replies.next().expect("one reply per request");
+                self.process(request, reply, (sent_at, received_at), deadline)
             }
         });
         answers.collect()
     }
 
-    fn fall_back(&self, request: &Request<'_>, failure: Failure) -> Result<Answer, StoreError> {
-        let decisions = fall_back(request, self.0.clock.now());
+    /// Decides a request that does not need the store.
+    async fn decide_without_store(
+        &self,
+        request: &Request<'_>,
+        deadline: Instant,
+    ) -> Option<Result<Answer, StoreError>> {
+        let local = &self.0.local;
+        if let Some(answer) = self.0.denials.get(request, self.0.clock.now()) {
+            return Some(Ok(answer));
+        }
+        if local.pending() == 0 {
+            return None;
+        }
+        if let Some(answer) = local.change_lease(request) {
+            return Some(Ok(answer));
+        }
+        if !local.is_local(request, deadline).await {
+            return None;
+        }
+        let decided = local.decide(request)?;
+        self.count_degraded(&decided);
+        Some(decided)
+    }
+
+    /// Processes a reply.
+    fn process(
+        &self,
+        request: &Request<'_>,
+        reply: Reply,
+        (sent_at, received_at): (Timestamp, Timestamp),
+        deadline: Duration,
+    ) -> Result<Answer, StoreError> {
+        match reply {
+            Reply::Answer(Err(StoreError::Unavailable(failure))) => {
+                self.fall_back(request, failure).0
+            }
+            Reply::Answer(answer) => {
+                if let Ok(answer) = &answer {
+                    self.0.denials.record(request, answer, sent_at, received_at);
+                    self.0.local.observe(request, answer);
+                }
+                answer
+            }
+            Reply::Late(late) => {
+                let deadline = self.deadline_of(request).min(deadline);
+                let (answer, is_local) = self.fall_back(request, deadline_exceeded(deadline));
+                // What was decided in this process is charged later, so a charge is taken back.
+                let is_admitted =
+                    request.operation.decides() && answer.as_ref().is_ok_and(Answer::allowed);
+                if is_admitted && !is_local {
+                    late.admit();
+                }
+                answer
+            }
+        }
+    }
+
+    /// Decides a request as its policies answer while the store is unavailable; returns also whether
+    /// this process decided it with its shares.
+    fn fall_back(
+        &self,
+        request: &Request<'_>,
+        failure: Failure,
+    ) -> (Result<Answer, StoreError>, bool) {
+        self.lock().record_failure(&failure);
+        if let Some(decided) = self.0.local.decide(request) {
+            self.count_degraded(&decided);
+            return (decided, true);
+        }
+        let answer = fall_back(request, self.0.clock.now()).map(|decisions| Answer { decisions });
+        let answer = answer.ok_or_else(|| failure.into());
+        self.count_degraded(&answer);
+        (answer, false)
+    }
+
+    fn count_degraded(&self, answer: &Result<Answer, StoreError>) {
+        let Ok(answer) = answer else { return };
         let mut stats = self.lock();
-        stats.record_failure(&failure);
-        let Some(decisions) = decisions else { return Err(failure.into()) };
-        for decision in &decisions {
+        for decision in &answer.decisions {
             let count = if decision.allowed {
                 &mut stats.degraded_allowed
             } else {
@@ -147,7 +272,6 @@ impl Remote {
             };
             *count += 1;
         }
-        Ok(Answer { decisions })
     }
 
     /// Returns the limiter's deadline for an operation.

@@ -12,6 +12,22 @@ pub struct LimiterStats {
     pub degraded_allowed: u64,
     /// Checks that a policy denied because the store failed.
     pub degraded_denied: u64,
+    /// Requests that were denied without the store, because it had denied the same key and cost within
+    /// the last second.
+    pub denied_from_memory: u64,
+    /// The number of processes that share the limits, this one included; `None` while this process has
+    /// no share, because the store has not known it for long enough.
+    pub members: Option<usize>,
+    /// Why the last heartbeat of this process could not be written.
+    pub membership_failure: Option<Failure>,
+    /// Keys that this process decides, because it has admitted requests for them for which the store
+    /// was not charged yet.
+    pub pending_keys: usize,
+    /// The cost of requests that this process admitted with its shares, and for which the store was
+    /// charged afterwards.
+    pub charged_back: u64,
+    /// The cost of such requests for which the store could not be charged.
+    pub not_charged_back: u64,
     /// Requests that the store did not answer, by kind of failure.
     pub errors: BTreeMap<FailureKind, u64>,
     /// The most recent failure.

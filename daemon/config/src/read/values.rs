@@ -76,7 +76,7 @@ keywords! {
     }
     OnNoRule { "pass" => Pass, "deny" => Deny, }
     Operators { "tokens" => Tokens, "loopback" => Loopback, }
-    OnStoreError { "deny" => Deny, "allow" => Allow, }
+    OnStoreError { "local" => Local, "deny" => Deny, "allow" => Allow, }
     PathCase { "sensitive" => Sensitive, "insensitive" => Insensitive, }
     Privacy { "plain" => Plain, "masked" => Masked, "hashed" => Hashed, }
     RefundsAndLimits { "rules" => Rules, "all" => All, "operators" => Operators, }

@@ -236,8 +236,9 @@ sections! {
             "The limits. All of them apply, and a request is charged to all of them or to none.";
         mode: keyword(&["exact"], &["leased"]), "exact" =>
             "How requests are decided: `exact` queries the store for each one.";
-        on_store_error: keyword(&["deny", "allow"], &["local"]), "deny" =>
-            "The decision while the store is unavailable.";
+        on_store_error: keyword(&["local", "deny", "allow"], &[]), "local" =>
+            "The decision while the store is unavailable: `local` decides with this process's share \
+             of each limit, and charges the store afterwards.";
         shadow: BOOL, "false" => "Whether decisions are made and recorded but never enforced.";
         max_keys: count(1, u64::MAX), "null" =>
             "The maximum number of keys of this policy, in a table of its own. Memory store only.";

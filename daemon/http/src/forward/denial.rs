@@ -6,7 +6,7 @@ use tollgate::{Answer, Decision, Micros, Policy, Reason};
 use crate::headers;
 use crate::json::Writer;
 use crate::problem::{quoted, shortened};
-use crate::reply::{self, Reply};
+use crate::reply::{self, Reply, is_unavailable};
 
 /// The most bytes of names in a body, so that it stays below 1 KiB.
 const MAX_NAME_BYTES: usize = 512;
@@ -64,7 +64,7 @@ impl Denial {
             denied().any(|denied| matches!(denied.reason, Reason::Limit | Reason::Never));
         let retry_after = answer.retry_after();
         let detail = match retry_after {
-            _ if denied().any(|denied| denied.degraded) => {
+            _ if denied().any(is_unavailable) => {
                 "the limits are unavailable at the moment; try again later".to_owned()
             }
             Some(wait) => format!("try again in {wait} s"),
