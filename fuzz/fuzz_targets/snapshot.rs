@@ -72,6 +72,7 @@ fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
         Operation::Reserve { id, max_wait: Micros::from_secs(1_000_000) },
         Operation::Renew { lease: id },
         Operation::Penalize,
+        Operation::Backfill { limit: 0, time: Timestamp::EPOCH },
         Operation::Block { span: None },
         Operation::Peek,
     ];

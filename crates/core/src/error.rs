@@ -130,8 +130,15 @@ pub enum RequestError {
     LongKey(usize),
     /// The request id is not 1 to 256 bytes.
     RequestId,
-    /// The amount to take, refund or penalize is 0.
+    /// The amount to take, refund, penalize or backfill is 0.
     ZeroAmount(&'static str),
+    /// The policy has no limit with the index of a backfill.
+    NoSuchLimit {
+        /// The index, counted from 0.
+        limit: u8,
+        /// The number of limits.
+        count: usize,
+    },
     /// The operation is only for token buckets and queues.
     NotReservable(&'static str),
     /// The operation is not for concurrency limits.
@@ -172,6 +179,11 @@ impl fmt::Display for RequestError {
             RequestError::ZeroAmount(operation) => {
                 write!(f, "{operation} needs an amount of at least 1, but it is 0")
             }
+            RequestError::NoSuchLimit { limit, count } => write!(
+                f,
+                "backfill names the limit at index {limit}, but the policy has {count}; the index must \
+                 be below that"
+            ),
             RequestError::NotReservable(operation) => write!(
                 f,
                 "{operation} is for token buckets and queues; this policy has a limit of another kind"

@@ -43,7 +43,7 @@ impl From<u32> for Cost {
 }
 
 /// The operation of a [`Request`]. It works with the cost of each check: the cost to charge, the
-/// most to take, or the amount to refund or to penalize.
+/// most to take, or the amount to refund, to penalize or to backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -78,6 +78,20 @@ pub enum Operation {
     },
     /// Charges at any level, into a debt of at most one more capacity.
     Penalize,
+    /// Charges one limit at any level, into a debt of at most one more capacity, for requests that
+    /// were admitted elsewhere at an earlier time. The charge lands in the window of that time; if
+    /// that no longer counts, nothing is charged. A store that decides again after an outage is
+    /// charged in this way for what was admitted without it.
+    ///
+    /// A token bucket or a queue is charged now, whatever the time: the cost is what has not drained
+    /// since. The entries of a sliding log stay in order, so the charge is no older than its newest
+    /// entry. A window from its first charge is the one that is open, or one that opens at the time.
+    Backfill {
+        /// The index of the limit in [`Policy::limits`].
+        limit: u8,
+        /// When the requests were admitted. A time after now is now.
+        time: Timestamp,
+    },
     /// Replaces the cost that a check charged by the actual one, once. The request has the id and the
     /// checks of that check, with the actual costs.
     Settle,
@@ -149,6 +163,7 @@ impl Operation {
             Operation::Cancel { .. } => "cancel",
             Operation::Refund { .. } => "refund",
             Operation::Penalize => "penalize",
+            Operation::Backfill { .. } => "backfill",
             Operation::Settle => "settle",
             Operation::Reset => "reset",
             Operation::Block { .. } => "block",
@@ -189,8 +204,8 @@ impl Request<'_> {
     ///
     /// # Errors
     /// There is no check, or there are too many; a key is empty or too long; the amount to take,
-    /// refund or penalize is 0; a settlement has no id; or the operation does not apply to the policy's
-    /// limits.
+    /// refund, penalize or backfill is 0; a settlement has no id; or the operation does not apply to
+    /// the policy's limits.
     pub fn validate(&self) -> Result<(), RequestError> {
         match self.checks.len() {
             0 => return Err(RequestError::NoCheck),
@@ -220,11 +235,19 @@ impl Request<'_> {
         let limits = check.policy.limits();
         let concurrent = check.policy.has_concurrent();
         match self.operation {
-            Operation::Take | Operation::Refund { .. } | Operation::Penalize
+            Operation::Take
+            | Operation::Refund { .. }
+            | Operation::Penalize
+            | Operation::Backfill { .. }
                 if check.cost == Cost::ZERO =>
             {
                 Err(RequestError::ZeroAmount(operation))
             }
+            Operation::Backfill { limit, .. } => match limits.get(usize::from(limit)) {
+                None => Err(RequestError::NoSuchLimit { limit, count: limits.len() }),
+                Some(limit) if limit.is_concurrent() => Err(RequestError::Concurrent(operation)),
+                Some(_) => Ok(()),
+            },
             Operation::Take if concurrent => Err(RequestError::Concurrent(operation)),
             Operation::Refund { .. } | Operation::Penalize
                 if limits.iter().all(|limit| limit.is_concurrent()) =>

@@ -44,7 +44,7 @@ struct Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let costs = prop_oneof![Just(1), 0..12_u64];
     let step = |(version, operation, cost, id, span)| Step { version, operation, cost, id, span };
-    let steps = (0..3_usize, 0..12_u8, costs, 0..6_u128, 0..SPANS.len()).prop_map(step);
+    let steps = (0..3_usize, 0..13_u8, costs, 0..6_u128, 0..SPANS.len()).prop_map(step);
     prop::collection::vec(steps, 1..60)
 }
 
@@ -60,6 +60,10 @@ fn operation(step: &Step, now: Timestamp) -> Operation {
         7 if step.id == 0 => Operation::Reset,
         8 => Operation::Renew { lease: id },
         9 => Operation::Release { lease: id },
+        10 => {
+            let ago = Micros::from_millis(u64::try_from(step.id).unwrap() * 700);
+            Operation::Backfill { limit: 0, time: now.saturating_sub(ago) }
+        }
         _ => Operation::Check { lease: Some(id) },
     }
 }

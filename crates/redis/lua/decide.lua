@@ -4,10 +4,10 @@
 -- The operation of each number.
 local decided_by = {
   [0] = 'check', 'peek', 'take', 'reserve', 'cancel', 'refund', 'penalize', 'reset', 'block',
-  'unblock', 'check', 'renew', 'release', 'inspect', 'undo', 'settle',
+  'unblock', 'check', 'renew', 'release', 'inspect', 'undo', 'settle', 'backfill',
 }
 local CHECK, RESERVE, REFUND, BLOCK, UNBLOCK, ACQUIRE = 0, 3, 5, 8, 9, 10
-local INSPECT, UNDO_CHECKS, SETTLE = 13, 14, 15
+local INSPECT, UNDO_CHECKS, SETTLE, BACKFILL = 13, 14, 15, 16
 local MAX_INSPECTED = 1000
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
@@ -101,13 +101,14 @@ local function decide(at)
     slot.policy = policies[policy] or policy_at(policy)
     slots[place] = slot
   end
-  local id, number
+  local id, number, index
   if with_id[operation] then id, at = read('<c16', requests, at) end
   if operation == RESERVE or operation == REFUND or operation == BLOCK then
     number, at = read('<I7', requests, at)
   end
   -- 0 is a refund without a time, or a block without an end.
   if operation == REFUND or operation == BLOCK then number = number > 0 and number - 1 or nil end
+  if operation == BACKFILL then number, index, at = read('<I7B', requests, at) end
   local name
   if is_named then
     name = {}
@@ -149,7 +150,7 @@ local function decide(at)
   if id then
     verdict = decider(slots, id, number, add)
   else
-    verdict = decider(slots, number, nil, add)
+    verdict = decider(slots, number, index, add)
   end
   for place, slot in ipairs(slots) do
     if slot.previous then

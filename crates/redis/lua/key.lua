@@ -357,9 +357,9 @@ local function in_form_of(policy, key)
   return migrated
 end
 
--- Charges detached states: cost_of returns the cost for the index of a limit and the detached limit.
--- States that have recovered are dropped.
-local function charge_detached(key, cost_of)
+-- Charges detached states: cost_of returns the cost for the index of a limit and the detached limit. With a
+-- time, sliding window counters are charged where it counts. States that have recovered are dropped.
+local function charge_detached(key, cost_of, time)
   if #key.detached == 0 then return end
   local limits, unrecovered = limits_of(key.form), {}
   for _, detached in ipairs(key.detached) do
@@ -368,8 +368,8 @@ local function charge_detached(key, cost_of)
       local place, algorithm = place_of(limits, limit), algorithm_of(limit)
       local cost = place and cost_of(place, limit) or 0
       if cost > 0 then
-        local change = algorithm.charge_at_most or algorithm.charge
-        detached.state = change(limit, state, algorithm.advance(limit, state), cost)
+        local change = time and algorithm.backfill or algorithm.charge_at_most or algorithm.charge
+        detached.state = change(limit, state, algorithm.advance(limit, state), cost, nil, time)
       end
       unrecovered[#unrecovered + 1] = detached
     end

@@ -1,5 +1,6 @@
 -- The operations on one key, except reservations; created on first use.
--- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/block.rows
+-- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/backfill.rows,
+-- operations/block.rows
 
 -- Changes the state of every limit that has one; change returns the new state.
 local function change_each(slot, change)
@@ -60,6 +61,23 @@ end
 
 function operations.penalize(slots)
   return penalize(slots[1])
+end
+
+-- Charges the limit at an index, counted from 0, where a time counts; buckets and queues are charged now.
+function operations.backfill(slots, time, index)
+  local slot, place = slots[1], index + 1
+  local policy, key = slot.policy, slot.key
+  local limit, state = policy[place], key[place]
+  local algorithm = algorithm_of(limit)
+  local usage = algorithm.advance(limit, state)
+  local cost = min(slot.cost, algorithm.max_penalty(limit, usage))
+  if cost == 0 then return 1 end
+  local change, charged = algorithm.backfill or algorithm.charge, nil
+  key[place], charged = change(limit, state, usage, cost, policy.log_entries, time)
+  if key[place] == state then return 1 end
+  charge_detached(key, function(other) return other == place and (charged or cost) or 0 end, time)
+  save(slot.place, key)
+  return 1
 end
 
 -- Replaces charges by the actual costs. The cost of a slot is the difference.

@@ -275,6 +275,10 @@ fn put_operation(out: &mut Vec<u8>, operation: Operation) {
         | Operation::Renew { lease: id }
         | Operation::Release { lease: id } => put_id(out, id),
         Operation::Refund { time } => put_number(out, time.map_or(0, |time| time.as_micros() + 1)),
+        Operation::Backfill { limit, time } => {
+            put_number(out, time.as_micros());
+            out.push(limit);
+        }
         Operation::Block { span } => {
             put_number(out, span.map_or(0, |span| span.get().min(MAX_NUMBER - 1) + 1));
         }
@@ -299,6 +303,7 @@ fn number_of(operation: &Operation) -> u8 {
         Operation::Renew { .. } => 11,
         Operation::Release { .. } => 12,
         Operation::Settle => SETTLE,
+        Operation::Backfill { .. } => 16,
         operation => unreachable!("the script has no operation {operation:?}"),
     }
 }

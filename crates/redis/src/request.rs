@@ -293,6 +293,10 @@ fn fingerprint(request: &StoreRequest) -> u128 {
         Operation::Refund { time } => {
             put_number(&mut text, time.map_or(0, |time| time.as_micros() + 1))
         }
+        Operation::Backfill { limit, time } => {
+            put_number(&mut text, time.as_micros());
+            text.push(limit);
+        }
         Operation::Block { span } => {
             put_number(&mut text, span.map_or(0, |span| span.get().min(MAX_NUMBER) + 1))
         }

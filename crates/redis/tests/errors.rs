@@ -9,7 +9,7 @@ use std::time::Duration;
 use support::{
     CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, start,
 };
-use tollgate_core::{Check, Cost, Id, Micros, Operation};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Timestamp};
 use tollgate_redis::{OpenError, RedisOptions, RedisStore, Warning};
 use tollgate_store::{FailureKind, Key};
 use tollgate_testkit::{Proxy, Server, wait_until};
@@ -153,6 +153,7 @@ async fn execute_everything(store: &RedisStore) {
         (Operation::Peek, &several, b"k"),
         (Operation::Take, &several, b"k"),
         (Operation::Penalize, &several, b"k"),
+        (Operation::Backfill { limit: 2, time: Timestamp::MAX }, &several, b"k"),
         (Operation::Refund { time: None }, &several, b"k"),
         (Operation::Block { span: Some(Micros::from_secs(5)) }, &several, b"k"),
         (Operation::Unblock, &several, b"k"),

@@ -38,7 +38,8 @@ async fn every_key_expires_after_any_operation() {
         for cost in [1, 2, 3, 9] {
             charge(&store, &value, b"k", cost).await;
         }
-        for operation in [Operation::Penalize, Operation::Refund { time: None }] {
+        let backfill = Operation::Backfill { limit: 0, time: Timestamp::MAX };
+        for operation in [Operation::Penalize, Operation::Refund { time: None }, backfill] {
             let _ = execute(&store, operation, &value, b"k", 1).await;
         }
         let reserve = Operation::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };

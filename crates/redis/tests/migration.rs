@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::{CHECK, decide, execute, named, open_with, remaining};
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy};
+use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{FailureKind, Key, StoreError};
 use tollgate_testkit::{Cluster, SlotMove, slot_of, wait_until};
@@ -117,6 +117,7 @@ impl Fixture {
     async fn execute_operations(&self, policy: &Policy) {
         for operation in [
             Operation::Penalize,
+            Operation::Backfill { limit: 0, time: Timestamp::MAX },
             Operation::Refund { time: None },
             Operation::Block { span: Some(Micros::from_secs(60)) },
             Operation::Unblock,

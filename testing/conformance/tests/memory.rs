@@ -39,12 +39,13 @@ macro_rules! properties {
 
 properties! {
     equals_model: 1500 cases, covers
-        "check" "peek" "take" "reserve" "cancel" "refund" "penalize" "reset" "block" "unblock"
-        "acquire" "renew" "release";
+        "check" "peek" "take" "reserve" "cancel" "refund" "penalize" "backfill" "reset" "block"
+        "unblock" "acquire" "renew" "release";
     equals_model_with_clock_steps: 1000 cases, covers
-        "undefined" "reserve" "cancel" "refund" "acquire";
+        "undefined" "reserve" "cancel" "refund" "backfill" "acquire";
     equals_model_in_batches: 200 cases, covers "batches";
-    equals_model_through_policy_changes: 1000 cases, covers "reserve" "refund" "acquire";
+    equals_model_through_policy_changes: 1000 cases, covers
+        "reserve" "refund" "backfill" "acquire";
     equals_model_with_settlements: 1500 cases, covers "settle" "undefined";
     admissions_stay_within_bound: 400 cases;
     predictions_are_exact: 400 cases, covers "retries" "nevers" "remaining" "resets";

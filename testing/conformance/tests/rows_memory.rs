@@ -20,7 +20,7 @@ fn no_file_is_missing() {
     assert_eq!(files().unwrap(), FILES);
 }
 
-const FILES: [&str; 48] = [
+const FILES: [&str; 49] = [
     "changes/clock-steps.rows",
     "changes/counts.rows",
     "changes/two-forms.rows",
@@ -33,6 +33,7 @@ const FILES: [&str; 48] = [
     "limits/sliding-by.rows",
     "limits/sliding.rows",
     "limits/token-bucket.rows",
+    "operations/backfill.rows",
     "operations/block.rows",
     "operations/cancel.rows",
     "operations/count-denied.rows",

@@ -86,6 +86,25 @@ impl FixedWindow {
         (FixedWindowState { used: open.used - refunded, ..open }, refunded)
     }
 
+    /// Charges a cost that was admitted at `time` to the window of that time; `None` if that has ended.
+    /// A window from its first charge is the open one, or the one that the charge would have opened.
+    pub(crate) fn backfill(
+        &self,
+        open: FixedWindowState,
+        cost: u64,
+        time: Timestamp,
+        now: Timestamp,
+    ) -> Option<FixedWindowState> {
+        let window = self.window.get();
+        let start = open.end.saturating_sub(window);
+        let at = now.as_micros().max(start);
+        let time = if time < now { time.as_micros() } else { at };
+        let is_counted = if self.origin.is_some() { time >= start } else { time + window > at };
+        let is_new = self.origin.is_none() && open.used == 0;
+        let open = if is_new { FixedWindowState { end: time + window, used: 0 } } else { open };
+        is_counted.then(|| self.charge(open, cost))
+    }
+
     pub(crate) fn migrate(&self, open: &FixedWindowState) -> FixedWindowState {
         FixedWindowState { used: open.used.min(self.capacity), ..*open }
     }

@@ -302,6 +302,45 @@ impl Algorithm {
         }
     }
 
+    /// Charges a cost that was admitted at `time`, up to [`Algorithm::max_penalty`], where that time
+    /// counts, and returns how much. Token buckets and queues are charged now.
+    pub(crate) fn backfill(
+        &self,
+        state: &mut LimitState,
+        usage: &Usage,
+        charge: &Charge,
+        time: Timestamp,
+        now: Timestamp,
+        anomalies: &mut Anomalies,
+    ) -> u64 {
+        let charge = Charge { cost: charge.cost.min(self.max_penalty(usage)), ..*charge };
+        if charge.cost == 0 {
+            return 0;
+        }
+        match (self, usage) {
+            (Algorithm::FixedWindow(window), Usage::FixedWindow(open)) => {
+                let Some(open) = window.backfill(*open, charge.cost, time, now) else { return 0 };
+                *state = LimitState::FixedWindow(open);
+            }
+            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
+                let (counts, charged) = window.backfill(usage, charge.cost, time, now);
+                if charged > 0 {
+                    state.set_counts(counts);
+                }
+                return charged;
+            }
+            (Algorithm::SlidingLog(log), Usage::SlidingLog(usage)) => {
+                let stamp = log.backfill_stamp(state.log(), usage, time, now);
+                let Some(stamp) = stamp else { return 0 };
+                log.charge_at(state.log_mut(), usage, stamp, &charge, anomalies);
+            }
+            _ => {
+                self.charge(state, *usage, &charge, now, anomalies);
+            }
+        }
+        charge.cost
+    }
+
     /// Refunds up to a count and returns how much. Leases are released, not refunded.
     pub(crate) fn refund(&self, state: &mut LimitState, usage: &Usage, refund: &Refund) -> u64 {
         let Refund { count, time, .. } = *refund;

@@ -2,7 +2,9 @@
 //! the precision.
 
 use super::exact::Divisor;
-use super::state::{Anomalies, EntryUsage, LogEntry, MAX_CLOCK_SKEW, Parameters, SlidingLogState};
+use super::state::{
+    Anomalies, Charge, EntryUsage, LogEntry, MAX_CLOCK_SKEW, Parameters, SlidingLogState,
+};
 use crate::time::{Micros, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +38,14 @@ impl SlidingLogState {
     fn drop_first(&mut self, count: usize) {
         self.base = self.sum_before(count);
         self.entries.drain(..count);
+    }
+
+    /// Drops what no longer counts, before a charge.
+    fn drop_expired(&mut self, usage: &EntryUsage) {
+        self.drop_first(usage.first);
+        if self.total() > MAX_SUM {
+            self.rebase();
+        }
     }
 
     /// Keeps the newest costs that sum to `max`, which may leave a part of an entry.
@@ -171,21 +181,64 @@ impl SlidingLog {
         max_entries: usize,
         anomalies: &mut Anomalies,
     ) {
-        log.drop_first(usage.first);
-        if log.total() > MAX_SUM {
-            log.rebase();
-        }
+        log.drop_expired(usage);
         let stamp = self.grain.floor(usage.at) * self.grain.get();
         let sum = log.total() + cost;
         match log.entries.back_mut() {
             Some(newest) if newest.stamp == stamp => newest.sum = sum,
             _ => log.entries.push_back(LogEntry { stamp, sum }),
         }
+        self.merge_oldest(log, max_entries, anomalies);
+    }
+
+    fn merge_oldest(
+        &self,
+        log: &mut SlidingLogState,
+        max_entries: usize,
+        anomalies: &mut Anomalies,
+    ) {
         if self.is_exact() && log.entries.len() > max_entries {
             // Sums are running sums: without the oldest entry its cost counts to the next one.
             log.entries.pop_front();
             anomalies.merged += 1;
         }
+    }
+
+    /// The time stamp for a cost that was admitted at `time`; `None` if it has expired. An exact log
+    /// may have thousands of entries behind that time, so the stamp is at least that of the newest.
+    pub(crate) fn backfill_stamp(
+        &self,
+        log: Option<&SlidingLogState>,
+        usage: &EntryUsage,
+        time: Timestamp,
+        now: Timestamp,
+    ) -> Option<u64> {
+        let time = if time < now { time.as_micros() } else { usage.at };
+        let stamp = self.grain.floor(time) * self.grain.get();
+        if stamp + self.horizon <= usage.at {
+            return None;
+        }
+        let counted = log.filter(|log| self.is_exact() && usage.first < log.entries.len());
+        Some(stamp.max(counted.and_then(SlidingLogState::newest).unwrap_or(0)))
+    }
+
+    /// Adds a charge at a time stamp of [`SlidingLog::backfill_stamp`].
+    pub(crate) fn charge_at(
+        &self,
+        log: &mut SlidingLogState,
+        usage: &EntryUsage,
+        stamp: u64,
+        charge: &Charge,
+        anomalies: &mut Anomalies,
+    ) {
+        log.drop_expired(usage);
+        let index = log.entries.partition_point(|entry| entry.stamp < stamp);
+        if log.entries.get(index).is_none_or(|entry| entry.stamp > stamp) {
+            let sum = log.sum_before(index);
+            log.entries.insert(index, LogEntry { stamp, sum });
+        }
+        log.entries.range_mut(index..).for_each(|entry| entry.sum += charge.cost);
+        self.merge_oldest(log, charge.log_entries, anomalies);
     }
 
     /// Adds the cost of a denied request. A bucket's count stays within twice the capacity; a log

@@ -135,6 +135,32 @@ impl SlidingWindowCounter {
         SlidingWindowState { current: (counts.current + cost).min(2 * self.capacity), ..counts }
     }
 
+    /// Charges a cost that was admitted at `time` to the count of that time's window, or as much of it
+    /// as keeps the count within twice the capacity. Returns how much: nothing if neither window has
+    /// the time, or if the previous window would have recovered with the cost.
+    pub(crate) fn backfill(
+        &self,
+        usage: &SlidingWindowUsage,
+        cost: u64,
+        time: Timestamp,
+        now: Timestamp,
+    ) -> (SlidingWindowState, u64) {
+        let mut counts = usage.counts;
+        let (start, time) = (counts.start, time.as_micros());
+        // The counts may be ahead of now, and a time after now is now.
+        let count = if time >= start.min(now.as_micros()) {
+            &mut counts.current
+        } else if time >= start.saturating_sub(self.window.get()) {
+            &mut counts.previous
+        } else {
+            return (counts, 0);
+        };
+        let charged = cost.min((2 * self.capacity).saturating_sub(*count));
+        *count += charged;
+        let has_recovered = self.used(&SlidingWindowUsage { counts, ..*usage }) == 0;
+        if has_recovered { (usage.counts, 0) } else { (counts, charged) }
+    }
+
     /// Refunds from the window of `time`; without a time from this window, then the previous.
     pub(crate) fn refund(
         &self,

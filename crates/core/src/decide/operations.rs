@@ -1,5 +1,5 @@
-//! The operations on a single key: take, reserve and cancel, refund and penalize, reset, block and
-//! unblock, renew and release.
+//! The operations on a single key: take, reserve and cancel, refund, penalize and backfill, reset,
+//! block and unblock, renew and release.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,6 +31,9 @@ pub(super) fn execute(
             })
         }
         Operation::Penalize => penalize(context, context.cost, now, anomalies),
+        Operation::Backfill { limit, time } => {
+            backfill(context, usize::from(limit), time, now, anomalies)
+        }
         Operation::Reset => reset(context, now),
         Operation::Block { span } => block(context, span, now),
         Operation::Unblock => unblock(context, now),
@@ -249,6 +252,28 @@ pub(super) fn penalize(
     });
     if decision.granted > 0 {
         context.state.charge_detached(context.policy, now, |index, _| charged[index]);
+    }
+    decision
+}
+
+/// Charges one limit where `time` counts, into a debt of at most one more capacity.
+fn backfill(
+    context: &mut CheckContext<'_>,
+    index: usize,
+    time: Timestamp,
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Decision {
+    let charge = context.charge(context.cost);
+    let mut indices = 0..;
+    let decision = change_each(context, now, anomalies, |algorithm, state, usage, anomalies| {
+        if indices.next() != Some(index) {
+            return 0;
+        }
+        algorithm.backfill(state, usage, &charge, time, now, anomalies)
+    });
+    if decision.granted > 0 {
+        context.state.backfill_detached(context.policy, index, decision.granted, time, now);
     }
     decision
 }

@@ -98,6 +98,32 @@ impl KeyState {
         now: Timestamp,
         cost: impl Fn(usize, &DetachedState) -> u64,
     ) {
+        self.change_detached(policy, now, |index, state| state.charge(cost(index, state), now));
+    }
+
+    /// Charges the detached states of one limit a cost that was admitted at `time`.
+    pub(crate) fn backfill_detached(
+        &mut self,
+        policy: &Policy,
+        limit: usize,
+        cost: u64,
+        time: Timestamp,
+        now: Timestamp,
+    ) {
+        self.change_detached(policy, now, |index, state| {
+            if index == limit {
+                state.backfill(cost, time, now);
+            }
+        });
+    }
+
+    /// Changes the detached states of the policy's limits. States that have recovered are dropped.
+    fn change_detached(
+        &mut self,
+        policy: &Policy,
+        now: Timestamp,
+        change: impl Fn(usize, &mut DetachedState),
+    ) {
         if self.detached().is_empty() {
             return;
         }
@@ -106,8 +132,7 @@ impl KeyState {
         for state in &mut detached {
             let index = index_of(policy.limits(), state.limit.identity(), state.rank);
             if let Some(index) = index {
-                let cost = cost(index, state);
-                state.charge(cost, now);
+                change(index, state);
             }
         }
         self.put_detached(detached);
@@ -149,6 +174,19 @@ impl DetachedState {
             }
             // Versions of other limits share one state.
             _ => {}
+        }
+    }
+
+    /// Charges a cost that was admitted at `time`, as far as the time counts here.
+    fn backfill(&mut self, cost: u64, time: Timestamp, now: Timestamp) {
+        match (&self.limit.algorithm, self.usage(now)) {
+            (Algorithm::SlidingWindow(window), Usage::SlidingWindow(usage)) => {
+                let (counts, charged) = window.backfill(&usage, cost, time, now);
+                if charged > 0 {
+                    self.state = LimitState::SlidingWindow(Box::new(counts));
+                }
+            }
+            _ => self.charge(cost, now),
         }
     }
 }

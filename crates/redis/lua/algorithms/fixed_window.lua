@@ -45,6 +45,20 @@ function algorithms.fixed_window()
     return max(2 * limit.capacity - usage.used, 0)
   end
 
+  -- A window from its first charge is the open one, or the one that a charge at the time would have opened.
+  function fixed_window.backfill(limit, state, usage, cost, _, time)
+    local start = max(usage.finish - limit[1], 0)
+    local at = max(now, start)
+    if time >= now then time = at end
+    if limit.kind == 1 then
+      if time < start then return state end
+    else
+      if time + limit[1] <= at then return state end
+      if usage.used == 0 then usage = {finish = time + limit[1], used = 0} end
+    end
+    return fixed_window.charge(limit, state, usage, cost)
+  end
+
   function fixed_window.refund(limit, state, usage, count, time)
     local gone = time and (time < max(usage.finish - limit[1], 0) or time >= usage.finish)
     local back = gone and 0 or min(count, usage.used)

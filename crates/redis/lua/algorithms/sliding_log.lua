@@ -131,7 +131,7 @@ function algorithms.sliding_log()
     return new
   end
 
-  -- Returns the bytes of the entries from an index on, with reduced sums.
+  -- Returns the bytes of the entries from an index on, with sums that are reduced, or raised if by is negative.
   local function lowered(state, from, by)
     local parts = {}
     for index = from, state.count do
@@ -160,21 +160,27 @@ function algorithms.sliding_log()
     return time - time % limit[2]
   end
 
-  -- Adds a cost at the time of the usage. Beyond the maximum number of entries the two oldest are
-  -- merged: because the sums are running sums, removing the oldest adds its cost to the next.
+  -- Returns what still counts, with room for the sum of a cost.
+  local function without_expired(state, usage, cost)
+    if not state or usage.first >= state.count then return short(0, '') end
+    state = without_first(state, usage.first, sum_at(state, usage.first))
+    return total(state) + cost < EXACT and state or rebased(state)
+  end
+
+  -- Merges the two oldest entries of an exact log beyond the maximum number: because the sums are running
+  -- sums, removing the oldest adds its cost to the next.
+  local function bounded(limit, state, max_entries)
+    if limit.kind == 3 and state.count > max_entries then return without_first(state, 1, state.base) end
+    return state
+  end
+
+  -- Adds a cost at the time of the usage.
   local function push(limit, state, usage, cost, max_entries)
-    if state and usage.first < state.count then
-      state = without_first(state, usage.first, sum_at(state, usage.first))
-      if total(state) + cost >= EXACT then state = rebased(state) end
-    else
-      state = short(0, '')
-    end
+    state = without_expired(state, usage, cost)
     local stamp, count = grained(limit, usage.time), state.count
     local sum = (count > 0 and total(state) or 0) + cost
     if count == 0 or newest(state) ~= stamp then count = count + 1 end
-    state = with_end(state, count, write(ROW, stamp, sum))
-    if limit.kind == 3 and state.count > max_entries then state = without_first(state, 1, state.base) end
-    return state
+    return bounded(limit, with_end(state, count, write(ROW, stamp, sum)), max_entries)
   end
 
   -- Keeps the newest entries up to a maximum sum, and reduces the oldest of them.
@@ -287,6 +293,21 @@ function algorithms.sliding_log()
 
   function sliding_log.charge(limit, state, usage, cost, max_entries)
     return push(limit, state, usage, cost, max_entries)
+  end
+
+  -- Adds a cost at the stamp of a time. An exact log may have thousands of entries behind that time, so
+  -- the stamp is at least that of the newest.
+  function sliding_log.backfill(limit, state, usage, cost, max_entries, time)
+    local stamp = grained(limit, time < now and time or usage.time)
+    if stamp + limit[1] <= usage.time then return state end
+    state = without_expired(state, usage, cost)
+    if limit.kind == 3 and state.count > 0 then stamp = max(stamp, newest(state)) end
+    local index = partition(state, function(other) return other < stamp end) + 1
+    local bytes = lowered(state, index, -cost)
+    if index > state.count or entry(state, index) ~= stamp then
+      bytes = write(ROW, stamp, sum_at(state, index - 1) + cost) .. bytes
+    end
+    return bounded(limit, with_end(state, index, bytes), max_entries)
   end
 
   local function in_bucket(limit, state, usage)

@@ -84,6 +84,21 @@ function algorithms.sliding_window()
     return max(2 * limit.capacity - used(limit, usage), 0)
   end
 
+  -- Charges the count of a time's window, unless the previous window would have recovered with the cost.
+  -- Returns the new state and how much was charged.
+  function sliding_window.backfill(limit, state, usage, cost, _, time)
+    if time >= min(usage.start, now) then
+      local charged = sliding_window.charge(limit, state, usage, cost)
+      return charged, charged.current - usage.current
+    end
+    if time < usage.start - limit[1] then return state end
+    local charged = min(cost, 2 * limit.capacity - usage.previous)
+    local previous = usage.previous + charged
+    local is_used = used(limit, {current = usage.current, previous = previous, elapsed = usage.elapsed}) > 0
+    if charged == 0 or not is_used then return state end
+    return state_of(usage.start, usage.current, previous), charged
+  end
+
   function sliding_window.refund(limit, state, usage, count, time)
     local function within(from, to)
       return not time or (time >= from and time < to)

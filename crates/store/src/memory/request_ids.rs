@@ -38,6 +38,9 @@ fn fingerprint_of<'a>(
     let number = match *operation {
         Operation::Reserve { max_wait, .. } => Some(u128::from(max_wait.get())),
         Operation::Refund { time } => time.map(|time| u128::from(time.as_micros())),
+        Operation::Backfill { limit, time } => {
+            Some(u128::from(time.as_micros()) << 8 | u128::from(limit))
+        }
         Operation::Block { span } => span.map(|span| u128::from(span.get())),
         Operation::Cancel { id }
         | Operation::Renew { lease: id }

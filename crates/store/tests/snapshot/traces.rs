@@ -37,7 +37,7 @@ fn policies(limits: &[&str]) -> Vec<Policy> {
 
 fn operation(random: &mut Random, now: Timestamp) -> Operation {
     let value = id(u128::try_from(random.below(6)).unwrap());
-    match random.below(17) {
+    match random.below(18) {
         0 => Operation::Peek,
         1 => Operation::Take,
         2 | 3 => Operation::Reserve { id: value, max_wait: Micros::from_secs(60) },
@@ -51,6 +51,11 @@ fn operation(random: &mut Random, now: Timestamp) -> Operation {
             Operation::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
         }
         11 => Operation::Unblock,
+        12 => {
+            let ago = Micros::from_millis(random.below(3_000).try_into().unwrap());
+            let limit = random.below(2).try_into().unwrap();
+            Operation::Backfill { limit, time: now.saturating_sub(ago) }
+        }
         _ => Operation::Check { lease: Some(value) },
     }
 }

@@ -48,7 +48,12 @@ impl Buckets {
     }
 
     pub(super) fn charge(&mut self, time: Int, units: Int) {
-        *self.buckets.entry(self.start(time)).or_default() += units;
+        self.charge_at(time, units, time);
+    }
+
+    /// Charges the bucket of a time that still counts at `time`.
+    fn charge_at(&mut self, charged: Int, units: Int, time: Int) {
+        *self.buckets.entry(self.start(charged)).or_default() += units;
         let gone = time - self.counts_for;
         self.buckets.retain(|start, _| *start > gone);
         while self.buckets.len() > self.most_buckets
@@ -57,6 +62,23 @@ impl Buckets {
         {
             *next.get_mut() += oldest;
         }
+    }
+
+    /// Charges units that were admitted at another time, if its bucket still counts.
+    pub(super) fn backfill(&mut self, time: Int, units: Int, admitted: Int) -> Int {
+        if units == 0 || !self.counts(self.start(admitted), time) {
+            return 0;
+        }
+        self.charge_at(admitted, units, time);
+        units
+    }
+
+    /// Does the same, but no earlier than the newest charge.
+    pub(super) fn backfill_newest(&mut self, time: Int, units: Int, admitted: Int) -> Int {
+        if !self.counts(self.start(admitted), time) {
+            return 0;
+        }
+        self.backfill(time, units, admitted.max(self.newest()))
     }
 
     /// Charges a denied cost: the bucket's count goes up to `most`.

@@ -54,6 +54,21 @@ impl FixedWindow {
         self.charge(time, units.min(most - there).max(0));
     }
 
+    /// Charges units that were admitted at another time, if the window of that time has not ended.
+    pub(super) fn backfill(&mut self, time: Int, units: Int, admitted: Int) -> Int {
+        let is_open = self.used(time) > 0;
+        let is_counted = match self.offset {
+            None => time - admitted < self.length,
+            Some(_) if is_open => admitted >= self.newest(),
+            Some(_) => self.end_if_opened(admitted) == self.end_if_opened(time),
+        };
+        if !is_counted || units == 0 {
+            return 0;
+        }
+        self.charge(if is_open { time } else { admitted }, units);
+        units
+    }
+
     pub(super) fn refund(&mut self, time: Int, units: Int, charged: Option<Int>) -> Int {
         let open = self.newest()..self.end;
         if charged.is_some_and(|charged| !open.contains(&charged)) {

@@ -114,8 +114,12 @@ impl Key {
             limit.charged > 0 && identity == limit.identity && counts
         };
         for (identity, stored) in &mut self.detached {
-            if is_charged(*identity, stored) {
-                stored.charge(limit.charged, now);
+            if !is_charged(*identity, stored) {
+                continue;
+            }
+            match limit.admitted {
+                Some(admitted) => stored.backfill(limit.charged, admitted, now),
+                None => stored.charge(limit.charged, now),
             }
         }
     }

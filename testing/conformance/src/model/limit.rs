@@ -75,6 +75,8 @@ pub(super) struct LimitUsage {
     pub(super) charged: Int,
     /// Whether they were charged for a denial.
     pub(super) charged_denied: bool,
+    /// When they were admitted, if that was at another time.
+    pub(super) admitted: Option<Int>,
 }
 
 impl LimitUsage {
@@ -117,6 +119,7 @@ impl LimitUsage {
             touched,
             charged,
             charged_denied,
+            admitted: None,
         })
     }
 
@@ -242,6 +245,19 @@ impl LimitUsage {
         let room = (2 * self.capacity * parts - self.used()).max(0) / parts;
         let charged = room.min(units);
         self.charge(charged, None);
+        charged
+    }
+
+    /// Charges up to `units` whole units that were admitted at another time, to at most twice the
+    /// capacity; returns how many.
+    pub(super) fn backfill(&mut self, units: Int, admitted: Int) -> Int {
+        let parts = self.shape.parts();
+        let most = 2 * self.capacity;
+        let units = units.min((most * parts - self.used()).max(0) / parts);
+        let charged = self.shape.backfill(self.now, units, admitted, most);
+        if charged > 0 {
+            (self.touched, self.charged, self.admitted) = (true, charged, Some(admitted));
+        }
         charged
     }
 

@@ -133,6 +133,9 @@ impl Model {
                 self.change(check, now, |limit| limit.refund(units, charged))
             }
             Operation::Penalize => self.change(check, now, |limit| limit.penalize(units)),
+            Operation::Backfill { limit, time } => {
+                self.backfill(check, usize::from(limit), Int::from(time.as_micros()), now)
+            }
             Operation::Reset => self.reset(check, now),
             Operation::Block { span } => {
                 self.block(check, span.map(|span| Int::from(span.get())), now)

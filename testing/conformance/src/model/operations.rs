@@ -1,4 +1,5 @@
-//! The operations on one key: reserve and cancel, refund, penalize, reset, block, renew and release.
+//! The operations on one key: reserve and cancel, refund, penalize, backfill, reset, block, renew and
+//! release.
 
 use tollgate_core::{Check, Id, LimitDecision};
 
@@ -100,6 +101,21 @@ impl Model {
         let granted = bits64(limits.iter_mut().map(change).max().unwrap_or(0));
         let changed = limits.iter().any(|limit| limit.touched);
         self.write(check, &limits, now);
+        Ok(Expected { granted, changed, ..self.settled(check, now)? })
+    }
+
+    /// Charges one limit a cost that was admitted at another time.
+    pub(super) fn backfill(
+        &mut self,
+        check: &Check<'_>,
+        index: usize,
+        admitted: Int,
+        now: Int,
+    ) -> Answer {
+        let mut limits = self.read(check, now)?;
+        let charged = limits[index].backfill(Int::from(check.cost.get()), admitted);
+        self.write(check, &limits, now);
+        let (granted, changed) = (bits64(charged), charged > 0);
         Ok(Expected { granted, changed, ..self.settled(check, now)? })
     }
 

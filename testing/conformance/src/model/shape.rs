@@ -125,6 +125,25 @@ impl Shape {
         }
     }
 
+    /// Charges units that were admitted at another time, as far as each count stays within `most`.
+    /// Returns how many.
+    pub(super) fn backfill(&mut self, now: Int, units: Int, admitted: Int, most: Int) -> Int {
+        let time = now.max(self.newest());
+        // Nothing is admitted in the future.
+        let admitted = if admitted < now { admitted } else { time };
+        match self {
+            Shape::TokenBucket(_) => {
+                self.charge_within(time, units, most);
+                units
+            }
+            Shape::FixedWindow(window) => window.backfill(time, units, admitted),
+            Shape::SlidingWindow(counter) => counter.backfill(time, units, admitted, most),
+            Shape::SlidingLog(log) => log.backfill_newest(time, units, admitted),
+            Shape::Buckets(buckets) => buckets.backfill(time, units, admitted),
+            Shape::LeaseSet(_) => 0,
+        }
+    }
+
     /// Whether a bucket or a sliding window counter is empty, regardless of the time.
     pub(super) fn is_nothing(&self) -> bool {
         match self {

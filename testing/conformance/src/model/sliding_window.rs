@@ -62,6 +62,26 @@ impl SlidingWindowCounter {
         self.charge(time, units.min(most - there).max(0));
     }
 
+    /// Charges units that were admitted at another time to the count of that time's window, unless
+    /// both counts still weigh nothing.
+    pub(super) fn backfill(&mut self, time: Int, units: Int, admitted: Int, most: Int) -> Int {
+        let mut rolled = self.rolled(time);
+        let window = |tick: Int| tick.div_euclid(self.length);
+        let ago = window(rolled.start) - window(admitted.div_euclid(self.tick));
+        let count = match ago {
+            0 => &mut rolled.current,
+            1 => &mut rolled.previous,
+            _ => return 0,
+        };
+        let charged = units.min(most - *count).max(0);
+        *count += charged;
+        if charged == 0 || rolled.used(time) == 0 {
+            return 0;
+        }
+        *self = rolled;
+        charged
+    }
+
     pub(super) fn is_nothing(&self) -> bool {
         self.current == 0 && self.previous == 0
     }

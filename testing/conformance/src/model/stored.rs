@@ -53,6 +53,14 @@ impl StoredLimit {
         self.shape.charge_within(time, units, 2 * Int::from(self.spec.capacity()));
         (self.lapsed, self.latest) = (false, now);
     }
+
+    /// Charges what another version of the limit was charged for an earlier time.
+    pub(super) fn backfill(&mut self, units: Int, admitted: Int, now: Int) {
+        let most = 2 * Int::from(self.spec.capacity());
+        if self.shape.backfill(now, units, admitted, most) > 0 {
+            (self.lapsed, self.latest) = (false, now);
+        }
+    }
 }
 
 /// Whether a state is at most its recovery time plus 10 s ahead of now.

@@ -49,8 +49,19 @@ fn validate_check(operation: &Operation, check: &Check<'_>) -> Result<(), Reques
     let zero = check.cost.get() == 0;
     let name = operation.as_str();
     match operation {
-        Operation::Take | Operation::Refund { .. } | Operation::Penalize if zero => {
+        Operation::Take
+        | Operation::Refund { .. }
+        | Operation::Penalize
+        | Operation::Backfill { .. }
+            if zero =>
+        {
             Err(RequestError::ZeroAmount(name))
+        }
+        Operation::Backfill { limit, .. } if usize::from(*limit) >= limits.len() => {
+            Err(RequestError::NoSuchLimit { limit: *limit, count: limits.len() })
+        }
+        Operation::Backfill { limit, .. } if limits[usize::from(*limit)].is_concurrent() => {
+            Err(RequestError::Concurrent(name))
         }
         Operation::Take if any_concurrent => Err(RequestError::Concurrent(name)),
         Operation::Refund { .. } | Operation::Penalize if all_concurrent => {

@@ -117,6 +117,9 @@ fn shifted(request: &TestRequest, times: u64) -> TestRequest {
         Operation::Refund { time: Some(time) } => {
             Operation::Refund { time: Some(later(time, times)) }
         }
+        Operation::Backfill { limit, time } => {
+            Operation::Backfill { limit, time: later(time, times) }
+        }
         operation => operation,
     };
     TestRequest { time: later(request.time, times), operation, ..request.clone() }

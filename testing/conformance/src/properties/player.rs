@@ -4,7 +4,7 @@ use std::fmt;
 
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
 
-use super::trace::{Amount, Move, RefundTime, Step, StepOperation};
+use super::trace::{Amount, BackfillTime, Move, RefundTime, Step, StepOperation};
 use crate::model::Expected;
 
 /// An owned request and its time.
@@ -93,7 +93,7 @@ impl Player {
         });
         let mut request = TestRequest {
             time: self.now,
-            operation: self.operation(step.operation, first.limits()[0].spec().window),
+            operation: self.operation(step.operation, first),
             checks: checks.collect(),
             request_id: step.request_id.map(|request_id| vec![b'r', request_id]),
         };
@@ -143,7 +143,8 @@ impl Player {
         }
     }
 
-    fn operation(&self, operation: StepOperation, window: Micros) -> Operation {
+    fn operation(&self, operation: StepOperation, policy: &Policy) -> Operation {
+        let window = policy.limits()[0].spec().window;
         let id = |byte: u8| Id::from_u128(u128::from(byte));
         let part = |n: u32| Micros::new(window.get() / 1_000 * u64::from(n));
         match operation {
@@ -157,6 +158,11 @@ impl Player {
             StepOperation::Cancel { id: value } => Operation::Cancel { id: id(value) },
             StepOperation::Refund { time } => Operation::Refund { time: self.refund_time(time) },
             StepOperation::Penalize => Operation::Penalize,
+            StepOperation::Backfill { limit, time } => {
+                let own = policy.limits().get(usize::from(limit));
+                let window = own.map_or(window, |limit| limit.spec().window);
+                Operation::Backfill { limit, time: self.backfill_time(time, window) }
+            }
             StepOperation::Settle { .. } => Operation::Settle,
             StepOperation::Reset => Operation::Reset,
             StepOperation::Block { thousandths } => {
@@ -166,6 +172,22 @@ impl Player {
             StepOperation::Acquire { lease } => Operation::Acquire { lease: id(lease) },
             StepOperation::Renew { lease } => Operation::Renew { lease: id(lease) },
             StepOperation::Release { lease } => Operation::Release { lease: id(lease) },
+        }
+    }
+
+    fn backfill_time(&self, time: BackfillTime, window: Micros) -> Timestamp {
+        match time {
+            BackfillTime::Ago(ago) => self.times.iter().rev().nth(ago).copied().unwrap_or(self.now),
+            BackfillTime::Window(part, more) => {
+                let span = Micros::new(window.get() / 1_000 * u64::from(part));
+                shifted(self.now.saturating_sub(span), more)
+            }
+            BackfillTime::Edge(ago, more) => {
+                let window = window.get();
+                let latest = self.now.as_micros() / window * window;
+                let edge = latest.saturating_sub(u64::from(ago) * window);
+                shifted(Timestamp::from_micros(edge), more)
+            }
         }
     }
 

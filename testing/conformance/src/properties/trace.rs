@@ -41,6 +41,17 @@ pub(crate) enum RefundTime {
     Wrong(u64),
 }
 
+/// When the requests of a backfill were admitted, relative to the window of the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BackfillTime {
+    /// At the time of a request this many answers ago.
+    Ago(usize),
+    /// Thousandths of the window before now, plus µs.
+    Window(u32, i64),
+    /// At the latest multiple of the window this many windows ago, plus µs.
+    Edge(u32, i64),
+}
+
 /// An operation. Ids are small numbers, so that they recur.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StepOperation {
@@ -60,6 +71,10 @@ pub(crate) enum StepOperation {
         time: RefundTime,
     },
     Penalize,
+    Backfill {
+        limit: u8,
+        time: BackfillTime,
+    },
     /// Settles the check this many named checks ago, with the costs of this step, or with those of an
     /// earlier settlement.
     Settle {
@@ -138,6 +153,13 @@ fn operations() -> BoxedStrategy<StepOperation> {
         (0_usize..6).prop_map(RefundTime::Ago),
         (1_u64..5_000).prop_map(RefundTime::Wrong),
     ];
+    let nudge = || select(vec![-1_i64, 0, 0, 1]);
+    let admitted = prop_oneof![
+        (0_usize..6).prop_map(BackfillTime::Ago),
+        (0_u32..2_200, nudge()).prop_map(|(part, more)| BackfillTime::Window(part, more)),
+        (0_u32..3, nudge()).prop_map(|(ago, more)| BackfillTime::Edge(ago, more)),
+    ];
+    let limit = prop_oneof![6 => Just(0_u8), 3 => 1_u8..4];
     prop_oneof![
         30 => prop::option::weighted(0.95, 0_u8..6).prop_map(|lease| StepOperation::Check { lease }),
         5 => Just(StepOperation::Peek),
@@ -147,6 +169,7 @@ fn operations() -> BoxedStrategy<StepOperation> {
         3 => id().prop_map(|id| StepOperation::Cancel { id }),
         5 => charged.prop_map(|time| StepOperation::Refund { time }),
         3 => Just(StepOperation::Penalize),
+        5 => (limit, admitted).prop_map(|(limit, time)| StepOperation::Backfill { limit, time }),
         1 => Just(StepOperation::Reset),
         1 => prop::option::of(1_u32..1_500).prop_map(|thousandths| StepOperation::Block { thousandths }),
         1 => Just(StepOperation::Unblock),

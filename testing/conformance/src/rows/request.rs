@@ -42,10 +42,11 @@ struct Options {
     max_wait: Option<Micros>,
     time: Option<Timestamp>,
     span: Option<Micros>,
+    limit: Option<usize>,
     request_id: Option<Vec<u8>>,
 }
 
-const OPTIONS: [&str; 5] = ["as", "max-wait", "time", "for", "request"];
+const OPTIONS: [&str; 6] = ["as", "max-wait", "time", "for", "limit", "request"];
 
 /// `OPERATION [POLICY KEY [COST] [and …]] [OPTION…] ->`.
 pub(super) fn parse_request(
@@ -60,16 +61,20 @@ pub(super) fn parse_request(
         option(words, &mut options, base)?;
     }
     let request_id = options.request_id.take();
-    let operation = operation(name, &mut options)?;
+    let operation = operation(name, &mut options, &checks)?;
     match options {
-        Options { id: None, max_wait: None, time: None, span: None, .. } => {
+        Options { id: None, max_wait: None, time: None, span: None, limit: None, .. } => {
             Ok(TestRequest { operation, checks, request_id })
         }
         _ => Err(format!("{name} has no such option")),
     }
 }
 
-fn operation(name: &str, options: &mut Options) -> Result<Operation, Mistake> {
+fn operation(
+    name: &str,
+    options: &mut Options,
+    checks: &[TestCheck],
+) -> Result<Operation, Mistake> {
     let id = options.id.take();
     let need = |id: Option<Id>| id.ok_or_else(|| format!("{name} needs an id, as in `as a`"));
     Ok(match name {
@@ -87,6 +92,11 @@ fn operation(name: &str, options: &mut Options) -> Result<Operation, Mistake> {
         "take" => Operation::Take,
         "refund" => Operation::Refund { time: options.time.take() },
         "penalize" => Operation::Penalize,
+        "backfill" => {
+            let number = options.limit.take().ok_or("backfill needs a limit, as in `limit 1`")?;
+            let time = options.time.take().ok_or("backfill needs a time")?;
+            Operation::Backfill { limit: limit_index(number, checks)?, time }
+        }
         "settle" => Operation::Settle,
         "reset" => Operation::Reset,
         "block" => Operation::Block { span: options.span.take() },
@@ -103,10 +113,22 @@ fn option(words: &mut Words<'_>, options: &mut Options, base: Timestamp) -> Resu
         "max-wait" => options.max_wait = Some(span(&value(words)?)?),
         "time" => options.time = Some(moment(&value(words)?, base)?),
         "for" => options.span = Some(span(&value(words)?)?),
+        "limit" => {
+            let number = value(words)?.parse().map_err(|_| "limit needs a number")?;
+            options.limit = Some(number);
+        }
         "request" => options.request_id = Some(bytes(&value(words)?)?),
         _ => return Err(format!("{name:?} is no option")),
     }
     Ok(())
+}
+
+/// The canonical index of a limit, which rows count from 1 in the order of the policy's text.
+fn limit_index(number: usize, checks: &[TestCheck]) -> Result<u8, Mistake> {
+    let position = number.checked_sub(1).ok_or("limits are counted from 1")?;
+    let places = checks.first().map_or(&[][..], |check| &check.policy.places);
+    let index = places.get(position).copied().unwrap_or(position);
+    u8::try_from(index).map_err(|_| format!("{number} is too large for a limit"))
 }
 
 /// The id whose last bytes are the name.
