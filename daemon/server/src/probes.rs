@@ -82,6 +82,9 @@ async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) ->
     };
     line("requests", is_draining.then_some("draining"));
     line("store", reason(store_error(services)).as_deref());
+    if let Some(error) = share_error(services) {
+        line("share of limits", reason(Some(error)).as_deref());
+    }
     let reload_error = services.reload_error.borrow().as_deref().map(str::to_owned);
     line("configuration", reason(reload_error).as_deref());
     if let Some(error) = discovery.error() {
@@ -94,6 +97,19 @@ async fn ready<B>(services: &Services, remote: &Remote, request: &Request<B>) ->
     }
     lines.push_str(word);
     text(status, lines)
+}
+
+/// Why this process has no share of the limits while the store is unavailable.
+fn share_error(services: &Services) -> Option<String> {
+    services.engine.limiter().as_redis()?;
+    let stats = services.engine.limiter().stats();
+    if stats.members.is_some() {
+        return None;
+    }
+    Some(match stats.membership_failure {
+        Some(failure) => format!("no heartbeat was written: {failure}"),
+        None => "the store does not know this process for long enough".to_owned(),
+    })
 }
 
 /// Why the store, or a node of several, is unavailable.

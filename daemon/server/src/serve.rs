@@ -18,6 +18,8 @@ use crate::store_watch;
 use tollgate_config::Config;
 use tollgate_transport::Listeners;
 
+/// How long the daemon tries to charge the store, before it exits, for what it admitted without it.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and
 /// sweep.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -99,6 +101,9 @@ pub async fn run(
         ended.map_err(io::Error::other)?;
     }
     drop(watch);
+    if let Err(error) = services.engine.limiter().leave(LEAVE_TIMEOUT).await {
+        tracing::warn!("store not charged for all that was admitted without it: {error}");
+    }
     Ok(())
 }
 

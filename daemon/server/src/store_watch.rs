@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate::{Failure, NodeStats, RedisStore, Warning};
+use tollgate::{Failure, FailureKind, LimiterStats, NodeStats, RedisStore, Warning};
 
 use crate::services::Services;
 use nodes::NodeWatch;
@@ -32,11 +32,13 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut watched, mut password) = (Watched::default(), PasswordWatch::default());
+    let mut members = MembersWatch::default();
     let (mut nodes, mut warnings) = (NodeWatch::default(), WarningWatch::default());
     loop {
         ticks.tick().await;
         let ping = store.ping().await.map_err(|error| error.to_string());
         let stats = services.engine.limiter().stats();
+        members.log_changes(&stats);
         let failure = stats.last_failure.map(|failure| failure.to_string()).unwrap_or_default();
         let probe = Probe {
             ping,
@@ -66,6 +68,35 @@ async fn watch(services: Arc<Services>, store: RedisStore) {
             }
         }
     }
+}
+
+/// The heartbeat of this process at the last probe.
+#[derive(Debug, Default)]
+struct MembersWatch {
+    failure: Option<Failure>,
+}
+
+impl MembersWatch {
+    fn log_changes(&mut self, stats: &LimiterStats) {
+        let failure = &stats.membership_failure;
+        if self.failure.as_ref().map(|failure| failure.kind) == failure.as_ref().map(|failure| failure.kind) {
+            return;
+        }
+        match failure {
+            // The line about the store reports an outage.
+            Some(failure) if is_outage(failure.kind) => return,
+            Some(failure) => tracing::warn!(
+                "heartbeat rejected, so this process may have no share of the limits while the \
+                 store is unavailable: {failure}; permit HSET, HGETALL, HDEL, PEXPIREAT and TIME"
+            ),
+            None => tracing::info!("heartbeat accepted"),
+        }
+        self.failure.clone_from(failure);
+    }
+}
+
+fn is_outage(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Unreachable | FailureKind::Deadline | FailureKind::ConnectionLost)
 }
 
 /// The replacement of passwords at the last probe.

@@ -603,8 +603,7 @@ fn charges(
 fn backfill(limit: usize, time: Timestamp) -> Operation {
     #[expect(clippy::expect_used, reason = "a policy has at most 16 limits")]
     let limit = u8::try_from(limit).expect("the index of a limit fits u8");
-    let _ = (limit, time);
-    Operation::Penalize
+    Operation::Backfill { limit, time }
 }
 
 /// A request that is sent: the operation, policy, key, cost and request id.

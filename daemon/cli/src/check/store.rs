@@ -37,6 +37,7 @@ pub(super) async fn decide_with_store(
     } else {
         limiter.check_cost(&policy, key, request.cost).await?
     };
+    limiter.leave(DEADLINE).await.map_err(|error| unavailable(&error))?;
     if decision.degraded {
         return Err(match limiter.stats().last_failure {
             Some(failure) => unavailable(&failure),

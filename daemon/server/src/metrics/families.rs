@@ -81,6 +81,14 @@ families! {
         "Charges that were taken back because the store answered after the deadline.";
     STORE_OVERSHOOT: Counter "tollgate_store_overshoot_total" []
         "Requests that a policy admitted after the deadline and the store denied later.";
+    STORE_MEMBERS: Gauge "tollgate_store_members" []
+        "Processes that share the limits while the store is unavailable, with this one; 0 while this process has no share.";
+    STORE_PENDING_KEYS: Gauge "tollgate_store_pending_keys" []
+        "Keys that this process decides with its share until the store is charged for what it has admitted.";
+    STORE_CHARGED_BACK: Counter "tollgate_store_charged_back_total" ["result"]
+        "Cost of requests that this process admitted with its shares: charged to the store afterwards, or lost because the store could not be charged.";
+    STORE_REMEMBERED: Counter "tollgate_store_remembered_denials_total" []
+        "Checks that were denied without the store because it had denied the same key and cost within the last second.";
     STORE_PASSWORDS: Counter "tollgate_store_password_replacements_total" ["result"]
         "Attempts to replace the password in store.password_file or store.sentinel_password_file: accepted on all open connections, or rejected by a server, which keeps the connections and is tried again.";
     STORE_NODE_UP: Gauge "tollgate_store_node_up" ["address"]

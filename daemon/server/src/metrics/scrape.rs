@@ -6,7 +6,7 @@ use super::compat;
 use super::families::*;
 use super::page::{Bucket, Format, Page, Value};
 use crate::services::Services;
-use tollgate::{NodeStats, RedisStats};
+use tollgate::{LimiterStats, NodeStats, RedisStats};
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
 
 /// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
@@ -64,9 +64,10 @@ fn store(page: &mut Page, services: &Services) {
     let stats = services.engine.limiter().stats();
     let latencies = latencies(&stats.latency_buckets);
     page.histogram(&STORE_DURATION, &[], &latencies, Value::Micros(stats.latency_sum_us));
-    for (kind, count) in stats.errors {
-        page.sample(&STORE_ERRORS, &[kind.as_str()], Value::Whole(count));
+    for (kind, count) in &stats.errors {
+        page.sample(&STORE_ERRORS, &[kind.as_str()], Value::Whole(*count));
     }
+    shares(page, &stats);
     let stats = redis.stats();
     page.histogram(&STORE_BATCH, &[], &batches(&stats), Value::Whole(stats.requests));
     for (family, count) in [
@@ -85,6 +86,16 @@ fn store(page: &mut Page, services: &Services) {
         page.sample(&STORE_PASSWORDS, &[result], Value::Whole(count));
     }
     nodes(page, &redis.nodes());
+}
+
+/// What this process decides without the store.
+fn shares(page: &mut Page, stats: &LimiterStats) {
+    page.sample(&STORE_MEMBERS, &[], Value::count(stats.members.unwrap_or(0)));
+    page.sample(&STORE_PENDING_KEYS, &[], Value::count(stats.pending_keys));
+    for (result, cost) in [("charged", stats.charged_back), ("lost", stats.not_charged_back)] {
+        page.sample(&STORE_CHARGED_BACK, &[result], Value::Whole(cost));
+    }
+    page.sample(&STORE_REMEMBERED, &[], Value::Whole(stats.denied_from_memory));
 }
 
 /// The state of each node of the Redis store.

@@ -85,7 +85,7 @@ impl Process {
         assert!(took <= DEADLINE + TICK, "a decision took {took:?}");
         let (at, is_admitted) = (decision.time.as_micros(), decision.allowed());
         let is_local = decision.source == Source::Fallback;
-        Event { at, process: self.client.index(), policy, key, cost, is_admitted, is_local }
+        Event { at, policy, key, cost, is_admitted, is_local }
     }
 }
 
@@ -94,7 +94,6 @@ impl Process {
 pub(crate) struct Event {
     /// The time of the decision, in µs.
     pub(crate) at: u64,
-    pub(crate) process: usize,
     pub(crate) policy: usize,
     pub(crate) key: usize,
     pub(crate) cost: u64,
