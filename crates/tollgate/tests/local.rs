@@ -158,7 +158,8 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     assert!(limiter.check(&policy, key("hot")).await.unwrap().allowed());
     let calls = || {
         let stats = server.command(&["INFO", "commandstats"]).text();
-        let line = stats.lines().find(|line| line.starts_with("cmdstat_fcall:")).unwrap().to_owned();
+        let line =
+            stats.lines().find(|line| line.starts_with("cmdstat_fcall:")).unwrap().to_owned();
         let calls = line.split_once("calls=").unwrap().1.split(',').next().unwrap();
         calls.parse::<u64>().unwrap()
     };

@@ -79,7 +79,9 @@ struct MembersWatch {
 impl MembersWatch {
     fn log_changes(&mut self, stats: &LimiterStats) {
         let failure = &stats.membership_failure;
-        if self.failure.as_ref().map(|failure| failure.kind) == failure.as_ref().map(|failure| failure.kind) {
+        if self.failure.as_ref().map(|failure| failure.kind)
+            == failure.as_ref().map(|failure| failure.kind)
+        {
             return;
         }
         match failure {

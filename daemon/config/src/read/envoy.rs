@@ -120,6 +120,8 @@ pub struct CompatHeaders {
 /// What a client gets while the store is unavailable for a limit that no policy has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailureMode {
+    /// A decision with this process's share of the limit.
+    Local,
     /// A denial.
     Deny,
     /// An admission.
@@ -134,6 +136,7 @@ impl FailureMode {
     #[must_use]
     pub const fn decision(self) -> OnStoreError {
         match self {
+            FailureMode::Local => OnStoreError::Local,
             FailureMode::Allow => OnStoreError::Allow,
             FailureMode::Deny | FailureMode::Error => OnStoreError::Deny,
         }

@@ -65,7 +65,7 @@ macro_rules! keywords {
 keywords! {
     AmbiguousPaths { "strictest" => Strictest, "deny" => Deny, }
     Charging { "atomic" => Atomic, "reference" => Reference, }
-    FailureMode { "deny" => Deny, "allow" => Allow, "error" => Error, }
+    FailureMode { "local" => Local, "deny" => Deny, "allow" => Allow, "error" => Error, }
     HeaderStyle {
         "draft11" => Draft11, "legacy-delta" => LegacyDelta, "legacy-epoch" => LegacyEpoch,
         "draft6" => Draft6,

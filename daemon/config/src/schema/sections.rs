@@ -296,11 +296,11 @@ sections! {
         charging: keyword(&["atomic", "reference"], &[]), "atomic" =>
             "`atomic` charges all descriptors of a request or none, and denied requests nothing; \
              `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.";
-        on_store_error: keyword(&["deny", "allow", "error"], &[]), "error" =>
+        on_store_error: keyword(&["local", "deny", "allow", "error"], &[]), "error" =>
             "The response for descriptors with a limit from a file or a control plane while the \
-             store is unavailable: over the limit, within the limit, or, as from \
-             envoyproxy/ratelimit, an error, so that Envoy's `failure_mode_deny` decides. Policies \
-             have their own `on_store_error`.";
+             store is unavailable: a decision with this process's share of the limit, over the \
+             limit, within the limit, or, as from envoyproxy/ratelimit, an error, so that Envoy's \
+             `failure_mode_deny` decides. Policies have their own `on_store_error`.";
         refunds_and_limits: keyword(&["rules", "all", "operators"], &[]), "rules" =>
             "Who may give hits back (`is_negative_hits`) and send a `limit` in a descriptor: with \
              `rules` every client for descriptors whose limit is from a file or a control plane, \
@@ -320,10 +320,10 @@ sections! {
     }
 
     RESP {
-        throttle_on_store_error: keyword(&["deny", "allow", "error"], &[]), "error" =>
+        throttle_on_store_error: keyword(&["local", "deny", "allow", "error"], &[]), "error" =>
             "The reply to `CL.THROTTLE`, whose limit is in the command, while the store is \
-             unavailable: limited, not limited, or the error `TRYAGAIN`. Policies have their own \
-             `on_store_error`.";
+             unavailable: a decision with this process's share of the limit, limited, not limited, \
+             or the error `TRYAGAIN`. Policies have their own `on_store_error`.";
     }
 
     XDS {

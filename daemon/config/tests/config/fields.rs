@@ -136,7 +136,8 @@ fn every_field_of_a_redis_store_is_read() {
     assert_eq!(store.password_file.as_deref(), Some("pw".as_ref()));
     assert!(!format!("{config:?}").contains("secret"));
     let answer = |name| config.policies.get(name).unwrap().on_store_error();
-    assert_eq!((answer("a"), answer("b")), (OnStoreError::Allow, OnStoreError::Deny));
+    let answers = ["a", "b", "c"].map(answer);
+    assert_eq!(answers, [OnStoreError::Allow, OnStoreError::Local, OnStoreError::Deny]);
     let store = Config::from_yaml(include_str!("every_field_of_sentinels.yaml")).unwrap().store;
     assert_eq!(store.sentinel_username.as_deref(), Some("watch"));
     assert_eq!(store.sentinel_password_file.as_deref(), Some("pw".as_ref()));

@@ -169,7 +169,8 @@ async fn the_metrics_listener_serves_only_metrics_and_probes() {
 async fn store_failures_are_counted() {
     let server = Server::start();
     let open = "{ limits: [9/h], on_store_error: allow }";
-    let yaml = format!("policies: {{ open: {open}, closed: {{ limits: [9/h] }} }}");
+    let yaml =
+        format!("policies: {{ open: {open}, closed: {{ limits: [9/h], on_store_error: deny }} }}");
     let daemon = Daemon::start_on(&server, &yaml).await;
     let check = async |policy: &str| {
         daemon.post("/v1/check", &format!(r#"{{"policy":"{policy}","key":"k"}}"#)).await

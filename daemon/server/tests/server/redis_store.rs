@@ -83,8 +83,10 @@ async fn two_daemons_share_a_limit_exactly() {
     assert_eq!(admitted, 30);
 }
 
-const MIXED: &str = "closed: { limits: [10/h] }, open: { limits: [10/h], on_store_error: allow },
-    shadow: { limits: [10/h], shadow: true }, listed: { limits: [10/h], deny: [k] }";
+const MIXED: &str = "closed: { limits: [10/h], on_store_error: deny },
+    open: { limits: [10/h], on_store_error: allow },
+    shadow: { limits: [10/h], shadow: true, on_store_error: deny },
+    local: { limits: [2/h] }, listed: { limits: [10/h], deny: [k] }";
 
 #[tokio::test]
 async fn policies_decide_while_the_store_is_unavailable() {
@@ -108,6 +110,13 @@ async fn policies_decide_while_the_store_is_unavailable() {
         assert_eq!(response.header("content-type"), Some("application/json"));
     }
     assert_eq!(check(&daemon, "listed").await.status, 429, "a list needs no store");
+    for (status, part) in [(200, r#""remaining":1"#), (200, r#""remaining":0"#), (429, "\"limit\"")]
+    {
+        let response = check(&daemon, "local").await;
+        response.assert(status, part, "local");
+        response.assert(status, r#""source":"fallback","degraded":true"#, "local");
+        assert_eq!(response.header("retry-after").is_some(), status == 429);
+    }
     let body = r#"{"policy":"closed","key":"k"}"#;
     assert_eq!(daemon.post("/v1/check?status=200", body).await.status, 200);
     assert_eq!(daemon.post("/v1/peek", body).await.status, 200);

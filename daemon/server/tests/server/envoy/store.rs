@@ -1,5 +1,6 @@
 //! The service on a real Redis or Valkey, also while the store is unavailable.
 
+use tollgate::{OnStoreError, Policy};
 use tollgate_server::Config;
 use tollgate_testkit::Server;
 use tonic::Code;
@@ -82,13 +83,16 @@ async fn one_request_is_one_round_trip() {
     }
 }
 
+fn policy(name: &str, answer: OnStoreError) -> Policy {
+    Policy::new(name, ["10/h".parse().unwrap()]).unwrap().with_on_store_error(answer)
+}
+
 #[tokio::test]
 async fn policies_decide_while_the_store_is_unavailable() {
     let server = Server::start();
     let mut config = config_on(&server, "on_store_error: deny");
-    config.policies.define("closed", "10/h").unwrap();
-    let open: tollgate::Policy = tollgate::Policy::new("open", ["10/h".parse().unwrap()]).unwrap();
-    config.policies.add(open.with_on_store_error(tollgate::OnStoreError::Allow)).unwrap();
+    config.policies.add(policy("closed", OnStoreError::Deny)).unwrap();
+    config.policies.add(policy("open", OnStoreError::Allow)).unwrap();
     let daemon = Daemon::start_on_store(config).await;
     let mut client = connect(&daemon).await;
     assert!(call(&mut client, "closed | a=b").await.starts_with("OK"));
@@ -120,13 +124,14 @@ async fn on_store_error_decides_for_rules() {
     let server = Server::start();
     let error = "Unknown: store unavailable";
     for (setting, user, json) in [
+        ("on_store_error: local", "OVER_LIMIT | OVER_LIMIT 3/DAY per-user 0 ", 429),
         ("on_store_error: deny", "OVER_LIMIT | OVER_LIMIT 3/DAY per-user 0 -", 429),
         ("on_store_error: allow", "OK | OK - 0 -", 200),
         ("on_store_error: error", error, 400),
         ("on_store_error: error, charging: reference", error, 400),
     ] {
         let mut config = config_on(&server, setting);
-        config.policies.define("closed", "10/h").unwrap();
+        config.policies.add(policy("closed", OnStoreError::Deny)).unwrap();
         let daemon = Daemon::start_on_store(config).await;
         let mut client = connect(&daemon).await;
         assert!(call(&mut client, "closed | a=b").await.starts_with("OK"), "{setting}");

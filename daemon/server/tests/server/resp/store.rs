@@ -7,7 +7,7 @@ use crate::support::daemon::Daemon;
 use crate::support::eventually;
 
 async fn start(server: &Server) -> Daemon {
-    let policies = "closed: { limits: [10/h] }, open: { limits: [10/h], on_store_error: allow }";
+    let policies = "closed: { limits: [10/h], on_store_error: deny }, open: { limits: [10/h], on_store_error: allow }";
     Daemon::start_on(server, &format!("policies: {{ {policies} }}")).await
 }
 
