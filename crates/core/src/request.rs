@@ -86,6 +86,8 @@ pub enum Operation {
     /// A token bucket or a queue is charged now, whatever the time: the cost is what has not drained
     /// since. The entries of a sliding log stay in order, so the charge is no older than its newest
     /// entry. A window from its first charge is the one that is open, or one that opens at the time.
+    /// A sliding window counter weights the cost like any other of that window, so the cost is what was
+    /// admitted, not what its use weighs now.
     Backfill {
         /// The index of the limit in [`Policy::limits`].
         limit: u8,

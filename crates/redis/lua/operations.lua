@@ -1,6 +1,6 @@
 -- The operations on one key, except reservations; created on first use.
--- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/backfill.rows,
--- operations/block.rows
+-- Rows: operations/take.rows, operations/refund.rows, operations/penalize.rows, operations/block.rows
+-- Rows: operations/backfill.rows
 
 -- Changes the state of every limit that has one; change returns the new state.
 local function change_each(slot, change)

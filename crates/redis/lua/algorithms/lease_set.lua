@@ -329,7 +329,7 @@ function algorithms.lease_set()
     local first = usage.used - later
     if own and ends_at <= fits then first = first - own elseif own then later = later - own end
     local last = own and ends_at == state.last and last_finish_without(state, id) or state.last
-    if first > 0 then leases[1] = {nil, first, fits} end
+    if first > 0 then leases[1] = {nil, first, later > 0 and fits or last} end
     if later > 0 then leases[#leases + 1] = {nil, later, last} end
     if own then leases[#leases + 1] = {id, own, ends_at} end
     return leases
