@@ -19,7 +19,8 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let seed: Option<u64> = arguments.value("--seed")?;
     arguments.finish()?;
     let mut test = process::cargo(&repository::root(), "test");
-    test.args(["--package", "tollgate-simulator", "--release", "--test", "cross_slot"]);
+    test.args(["--package", "tollgate-simulator", "--release"]);
+    test.args(["--test", "cross_slot", "--test", "outage"]);
     test.args(["--", "--nocapture"]);
     match seed {
         Some(seed) => test.env("SEED", seed.to_string()),

@@ -2,8 +2,9 @@
 #![cfg(feature = "redis")]
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tollgate::{Cost, Decision, Key, Limiter, Micros, OnStoreError, Policy, Reason, Source};
 use tollgate_testkit::Server;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tollgate_core::{Inspection, NotationError, Policy, Request, Timestamp, fall_back};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
@@ -33,12 +33,12 @@ struct Inner {
     stats: Mutex<LimiterStats>,
     latency: LatencyHistogram,
     /// The tasks that end with the limiter.
-    tasks: [AbortHandle; 2],
+    tasks: [JoinHandle<()>; 2],
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -69,7 +69,7 @@ impl Remote {
             local,
             stats: Mutex::default(),
             latency: LatencyHistogram::default(),
-            tasks: [heartbeats.abort_handle(), charges.abort_handle()],
+            tasks: [heartbeats, charges],
         }))
     }
 
@@ -77,7 +77,12 @@ impl Remote {
     /// those that share the limits.
     pub(super) async fn leave(&self, deadline: Instant) -> Result<(), Failure> {
         let local = &self.0.local;
-        self.0.tasks.iter().for_each(AbortHandle::abort);
+        for task in &self.0.tasks {
+            task.abort();
+            while !task.is_finished() {
+                tokio::task::yield_now().await;
+            }
+        }
         let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
         local.membership.leave(&self.0.store).await?;
         if charged == Ok(true) {

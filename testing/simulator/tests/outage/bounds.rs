@@ -11,13 +11,13 @@ const BUCKET: u64 = 1_000_000;
 /// The count, or the capacity and the rate, of every policy per window.
 const LIMIT: u64 = 20;
 
-/// The most that was admitted beyond a limit in a window, as a multiple of the limit.
+/// The most that was admitted in a window, in percent of the limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Overshoot {
     /// Over the whole trace.
-    whole: f64,
+    whole: u64,
     /// By shares alone.
-    shares: f64,
+    shares: u64,
 }
 
 impl Overshoot {
@@ -30,13 +30,13 @@ impl Overshoot {
 impl fmt::Display for Overshoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Overshoot { whole, shares } = self;
-        write!(f, "at most {whole:.2} of a limit in all, {shares:.2} by shares")
+        write!(f, "at most {whole} % of a limit in all, {shares} % by shares")
     }
 }
 
-/// Returns the greatest cost of events relative to the bound of the policy, over all intervals.
-fn worst(name: &str, events: &[Event]) -> f64 {
-    let mut worst = 0.0_f64;
+/// Returns the greatest cost of events in percent of the bound of the policy, over all intervals.
+fn worst(name: &str, events: &[Event]) -> u64 {
+    let mut worst = 0;
     for (start, first) in events.iter().enumerate() {
         let mut sum = 0;
         for event in &events[start..] {
@@ -51,7 +51,7 @@ fn worst(name: &str, events: &[Event]) -> f64 {
                 "bucket" | "two" => LIMIT + LIMIT * span / WINDOW + 1,
                 _ => break,
             };
-            worst = worst.max(sum as f64 / bound as f64);
+            worst = worst.max((100 * sum).div_ceil(bound));
         }
     }
     worst
@@ -68,22 +68,25 @@ pub(crate) fn check(trace: &Trace, isolated: u64, processes: u64) -> Overshoot {
                 admitted.filter(is_of).filter(|event| include(event)).copied().collect()
             };
             let shares = worst(name, &events(&|event| event.is_local));
-            assert!(shares <= 1.0, "{name}: the shares admitted {shares} of the limit");
+            assert!(shares <= 100, "{name}: the shares admitted {shares} % of the limit");
             let whole = worst(name, &events(&|_| true));
             // The limit before the fault, and the shares during it; after it, the limit for processes
             // that do not know yet what the others have admitted.
-            assert!(whole <= 3.0, "{name}: {whole} of the limit was admitted");
+            assert!(whole <= 300, "{name}: {whole} % of the limit was admitted");
             let is_settled = |event: &Event| {
                 let is_early = event.at < trace.settled_at + BLUR;
                 event.is_local || (event.at >= trace.began_at && !is_early)
             };
             let afterwards = worst(name, &events(&is_settled));
-            assert!(isolated > 0 || afterwards <= 1.0, "{name}: {afterwards} after the fault");
+            assert!(isolated > 0 || afterwards <= 100, "{name}: {afterwards} % after the fault");
             if isolated > 0 && !trace.loses_replies {
                 // The others decide with the store.
                 let shares = isolated * LIMIT.div_ceil(processes);
-                let allowance = 1.0 + shares as f64 / LIMIT as f64;
-                assert!(whole <= allowance, "{name}: {whole} of the limit, {allowance} allowed");
+                let allowance = (100 * (LIMIT + shares)).div_ceil(LIMIT);
+                assert!(
+                    whole <= allowance,
+                    "{name}: {whole} % of the limit, {allowance} % allowed"
+                );
             }
             overshoot.merge(Overshoot { whole, shares });
         }

@@ -8,37 +8,30 @@
 //! The memory limiter also knows, from the answers of the store, which keys are blocked and which
 //! leases this process holds.
 
+mod charging;
+mod pending;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tollgate_core::{
-    Check, Cost, Decision, Id, Inspection, OnStoreError, Operation, Policy, Reason, Request,
-    Source, Timestamp, fall_back,
+    Check, Cost, Decision, OnStoreError, Operation, Policy, Reason, Request, Source, Timestamp,
+    fall_back,
 };
-use tollgate_redis::{RedisStore, Reply, TimedRequest};
-use tollgate_store::{Answer, Clock, Key, StoreError};
+use tollgate_store::{Answer, Clock, StoreError};
 
 use super::membership::Membership;
 use super::shares::{Share, Shares};
 use crate::memory::MemoryLimiter;
+use pending::{KeyName, PendingKey};
 
 /// The maximum number of pending keys, and of keys that the memory limiter knows.
 const MAX_KEYS: usize = 100_000;
 /// The maximum size of the memory limiter.
 const MAX_BYTES: usize = 64 << 20;
-/// The number of keys that are charged at once.
-const BATCH: usize = 64;
-/// The time between attempts to charge while the store does not answer; a random part is added, so
-/// that the processes do not charge at the same time.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a charge may take.
-const CHARGE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a charge with an unknown outcome is repeated. The store knows request ids for longer.
-const REPEATED_FOR: Duration = Duration::from_secs(20);
 
 /// The fallback of a limiter.
 #[derive(Debug)]
@@ -56,8 +49,6 @@ pub(super) struct LocalFallback {
     /// Wakes requests whose key was being charged.
     charged: Notify,
 }
-
-type KeyName = (Box<str>, Box<[u8]>);
 
 #[derive(Debug, Default)]
 struct Keys {
@@ -77,49 +68,6 @@ pub(super) struct LocalStats {
     pub(super) charged_back: u64,
     /// The cost that it was not charged: too many keys were pending, or the charge was rejected.
     pub(super) not_charged_back: u64,
-}
-
-/// A key that was charged in this process.
-#[derive(Debug)]
-struct PendingKey {
-    policy: Policy,
-    /// The share by which the key was charged last.
-    share: Share,
-    /// The cost for which the store was not charged.
-    uncharged: u64,
-    /// The leases that the store does not know.
-    leases: HashSet<Id>,
-    /// The charges that were sent and whose outcome is unknown.
-    attempt: Option<Attempt>,
-    /// Whether charges are in flight.
-    is_charging: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Attempt {
-    started_at: Instant,
-    /// The part of the uncharged cost that the charges are for.
-    uncharged: u64,
-    charges: Vec<Charge>,
-}
-
-/// A charge of one limit or of a lease.
-#[derive(Clone, Debug)]
-struct Charge {
-    id: Box<[u8]>,
-    operation: Operation,
-    cost: Cost,
-    /// The index of the limit; `None` for a lease.
-    limit: Option<usize>,
-    outcome: ChargeOutcome,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChargeOutcome {
-    Unknown,
-    NotExecuted,
-    Charged,
-    Rejected,
 }
 
 impl LocalFallback {
@@ -243,6 +191,7 @@ impl LocalFallback {
                 uncharged: 0,
                 leases: HashSet::new(),
                 attempt: None,
+                is_taken: false,
                 is_charging: false,
             }
         });
@@ -355,181 +304,8 @@ impl LocalFallback {
         let _ = self.memory.decide(&Request { operation, checks: &checks, request_id: None });
     }
 
-    /// Charges the store for pending keys, for as long as the task runs.
-    pub(super) async fn run(&self, store: &RedisStore) {
-        loop {
-            if self.pending() == 0 {
-                self.wake.notified().await;
-            }
-            let jitter = Duration::from_millis(fastrand::u64(..50));
-            sleep(RETRY_INTERVAL + jitter).await;
-            while self.charge_some(store).await {}
-        }
-    }
-
-    /// Charges the store for all pending keys, until it fails to answer; returns whether none is left.
-    pub(super) async fn charge_all(&self, store: &RedisStore) -> bool {
-        while self.charge_some(store).await {}
-        self.pending() == 0
-    }
-
-    /// Charges the store for some pending keys; returns whether there are more, and it answers.
-    async fn charge_some(&self, store: &RedisStore) -> bool {
-        let keys = self.next_keys();
-        if keys.is_empty() {
-            return false;
-        }
-        let peek = |(policy, key): &(Policy, KeyName)| {
-            (Operation::Peek, policy.clone(), key.1.clone(), Cost::ONE, None)
-        };
-        let peeks: Vec<_> = keys.iter().map(peek).collect();
-        let replies = send(store, &peeks).await;
-        let mut charges = Vec::new();
-        for ((_, name), reply) in keys.iter().zip(replies) {
-            match reply {
-                Reply::Answer(Ok(answer)) => {
-                    let time = answer.decisions.first().map(|decision| decision.time);
-                    charges.extend(time.and_then(|time| self.begin(name, time)));
-                }
-                Reply::Answer(Err(StoreError::Request(_))) => self.forget(name),
-                _ => {}
-            }
-        }
-        let answers = charges.len();
-        self.charge(store, charges).await;
-        self.put_back(keys.into_iter().map(|(_, name)| name));
-        answers > 0 && self.pending() > 0
-    }
-
-    /// Takes pending keys that have used something; the others are no longer pending.
-    fn next_keys(&self) -> Vec<(Policy, KeyName)> {
-        let mut keys = self.lock();
-        let mut taken = Vec::new();
-        while taken.len() < BATCH {
-            let Some(name) = keys.order.pop_front() else { break };
-            let Some(key) = keys.pending.get(&name) else { continue };
-            if key.attempt.is_none() && !is_used(&self.inspect(key, &name)) {
-                keys.pending.remove(&name);
-                continue;
-            }
-            taken.push((key.policy.clone(), name));
-        }
-        self.pending.store(keys.pending.len(), Ordering::Release);
-        taken
-    }
-
-    fn put_back(&self, names: impl Iterator<Item = KeyName>) {
-        let mut keys = self.lock();
-        for name in names {
-            if keys.pending.contains_key(&name) {
-                keys.order.push_back(name);
-            }
-        }
-    }
-
-    fn inspect(&self, key: &PendingKey, name: &KeyName) -> Inspection {
-        match Key::new(&name.1) {
-            Ok(name) => self.memory.inspect(&key.share.policy, name),
-            Err(_) => Inspection::default(),
-        }
-    }
-
-    /// Returns the charges of a key, which are then in flight.
-    fn begin(&self, name: &KeyName, time: Timestamp) -> Option<(KeyName, Policy, Attempt)> {
-        let mut keys = self.lock();
-        let sequence = keys.sequence + 1;
-        let inspection = self.inspect(keys.pending.get(name)?, name);
-        let Keys { pending, sequence: last, .. } = &mut *keys;
-        let key = pending.get_mut(name)?;
-        let attempt = key.attempt.take().unwrap_or_else(|| {
-            *last = sequence;
-            let prefix = format!("fallback:{}:{sequence}", self.membership.process());
-            let charges = charges(key, &inspection, time, &prefix);
-            Attempt { started_at: Instant::now(), uncharged: key.uncharged, charges }
-        });
-        key.attempt = Some(attempt.clone());
-        key.is_charging = true;
-        Some((name.clone(), key.policy.clone(), attempt))
-    }
-
-    async fn charge(&self, store: &RedisStore, attempts: Vec<(KeyName, Policy, Attempt)>) {
-        let mut requests = Vec::new();
-        for (name, policy, attempt) in &attempts {
-            for charge in attempt.charges.iter().filter(|charge| charge.is_open()) {
-                let id = Some(charge.id.clone());
-                requests.push((charge.operation, policy.clone(), name.1.clone(), charge.cost, id));
-            }
-        }
-        let mut replies = send(store, &requests).await.into_iter();
-        for (name, _, mut attempt) in attempts {
-            for charge in attempt.charges.iter_mut().filter(|charge| charge.is_open()) {
-                #[expect(clippy::expect_used, reason = "the store replies to every request")]
-                let reply = replies.next().expect("one reply per request");
-                charge.outcome = outcome(&reply, charge);
-            }
-            self.end(&name, attempt);
-        }
-        self.charged.notify_waiters();
-    }
-
-    /// Processes the outcomes of the charges of a key.
-    fn end(&self, name: &KeyName, attempt: Attempt) {
-        let mut keys = self.lock();
-        let Keys { pending, stats, .. } = &mut *keys;
-        let Some(key) = pending.get_mut(name) else { return };
-        key.is_charging = false;
-        let is_expired = attempt.started_at.elapsed() >= REPEATED_FOR;
-        if !is_expired
-            && attempt.charges.iter().all(|charge| charge.outcome == ChargeOutcome::NotExecuted)
-        {
-            key.attempt = None;
-            return;
-        }
-        if !is_expired && attempt.charges.iter().any(Charge::is_open) {
-            key.attempt = Some(attempt);
-            return;
-        }
-        for charge in &attempt.charges {
-            let count = match charge.outcome {
-                ChargeOutcome::Charged => &mut stats.charged_back,
-                _ => &mut stats.not_charged_back,
-            };
-            *count = count.saturating_add(charge.cost.get());
-        }
-        // The memory limiter keeps what was used: a store that fails again and again grants no second
-        // share.
-        key.attempt = None;
-        key.uncharged = key.uncharged.saturating_sub(attempt.uncharged);
-        key.leases.retain(|id| !attempt.charges.iter().any(|charge| charge.is_lease(*id)));
-        if key.uncharged == 0 && key.leases.is_empty() {
-            pending.remove(name);
-        }
-        self.pending.store(pending.len(), Ordering::Release);
-    }
-
-    /// Drops a key whose policy the store rejects.
-    fn forget(&self, name: &KeyName) {
-        let mut keys = self.lock();
-        let Keys { pending, stats, .. } = &mut *keys;
-        let Some(key) = pending.remove(name) else { return };
-        let used = self.inspect(&key, name).limits.iter().map(|limit| limit.used).sum::<u64>();
-        stats.not_charged_back = stats.not_charged_back.saturating_add(used);
-        self.pending.store(pending.len(), Ordering::Release);
-    }
-
     fn lock(&self) -> MutexGuard<'_, Keys> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Charge {
-    /// Returns whether the store has not confirmed the charge.
-    fn is_open(&self) -> bool {
-        matches!(self.outcome, ChargeOutcome::Unknown | ChargeOutcome::NotExecuted)
-    }
-
-    fn is_lease(&self, id: Id) -> bool {
-        self.operation == Operation::Acquire { lease: id }
     }
 }
 
@@ -539,10 +315,6 @@ fn is_local_policy(policy: &Policy) -> bool {
 
 fn name(check: &Check<'_>) -> KeyName {
     (check.policy.name().into(), check.key.into())
-}
-
-fn is_used(inspection: &Inspection) -> bool {
-    inspection.limits.iter().any(|limit| limit.used > 0)
 }
 
 fn mark_degraded(decision: &mut Decision, check: &Check<'_>) {
@@ -568,75 +340,4 @@ fn without_share(
     let decisions = fall_back(&Request { operation, checks: &checks, request_id: None }, now);
     #[expect(clippy::expect_used, reason = "the operation decides")]
     decisions.and_then(|mut decisions| decisions.pop()).expect("one decision per check")
-}
-
-/// Returns the charges for what a key has used of its shares.
-fn charges(
-    key: &PendingKey,
-    inspection: &Inspection,
-    time: Timestamp,
-    prefix: &str,
-) -> Vec<Charge> {
-    let mut charges = Vec::new();
-    let mut add = |operation, cost, limit| {
-        let Some(cost) = Cost::new(cost).filter(|cost| *cost > Cost::ZERO) else { return };
-        let id = format!("{prefix}:{}", charges.len()).into_bytes().into();
-        charges.push(Charge { id, operation, cost, limit, outcome: ChargeOutcome::NotExecuted });
-    };
-    for (index, limit) in key.policy.limits().iter().enumerate() {
-        let inspected = key.share.index(index).and_then(|share| inspection.limits.get(share));
-        if let Some(inspected) = inspected.filter(|_| !limit.is_concurrent()) {
-            // What was charged before is still used, and what was used before may have recovered.
-            add(backfill(index, time), inspected.used.min(key.uncharged), Some(index));
-        }
-    }
-    let leases = inspection.limits.iter().find(|limit| !limit.leases.is_empty());
-    for lease in leases.iter().flat_map(|limit| &limit.leases) {
-        if key.leases.contains(&lease.id) {
-            add(Operation::Acquire { lease: lease.id }, lease.cost, None);
-        }
-    }
-    charges
-}
-
-/// The operation that charges one limit for requests that this process has admitted.
-fn backfill(limit: usize, time: Timestamp) -> Operation {
-    #[expect(clippy::expect_used, reason = "a policy has at most 16 limits")]
-    let limit = u8::try_from(limit).expect("the index of a limit fits u8");
-    Operation::Backfill { limit, time }
-}
-
-/// A request that is sent: the operation, policy, key, cost and request id.
-type OwnedRequest = (Operation, Policy, Box<[u8]>, Cost, Option<Box<[u8]>>);
-
-async fn send(store: &RedisStore, requests: &[OwnedRequest]) -> Vec<Reply> {
-    let checks: Vec<_> = requests
-        .iter()
-        .map(|(_, policy, key, cost, _)| [Check { policy, key, cost: *cost }])
-        .collect();
-    let deadline = Instant::now() + CHARGE_TIMEOUT;
-    let timed: Vec<_> = requests
-        .iter()
-        .zip(&checks)
-        .map(|((operation, .., id), checks)| {
-            let request_id = id.as_deref();
-            TimedRequest {
-                request: Request { operation: *operation, checks, request_id },
-                deadline,
-            }
-        })
-        .collect();
-    store.decide_by(&timed).await
-}
-
-fn outcome(reply: &Reply, charge: &Charge) -> ChargeOutcome {
-    match reply {
-        Reply::Answer(Ok(answer)) if charge.limit.is_none() && !answer.allowed() => {
-            ChargeOutcome::Rejected
-        }
-        Reply::Answer(Ok(_)) => ChargeOutcome::Charged,
-        Reply::Answer(Err(StoreError::Request(_))) => ChargeOutcome::Rejected,
-        Reply::Answer(Err(error)) if error.was_not_executed() => ChargeOutcome::NotExecuted,
-        _ => ChargeOutcome::Unknown,
-    }
 }
