@@ -1,6 +1,7 @@
 //! What all parts of a store share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedSender;
@@ -30,6 +31,8 @@ pub(crate) struct StoreContext {
     pub(crate) server_kind: ServerKind,
     pub(crate) counters: Counters,
     pub(crate) nodes: NodeList,
+    /// The number of nodes whose circuit breaker is not closed.
+    pub(crate) active_breakers: AtomicUsize,
     pub(crate) status: watch::Sender<Status>,
     /// The topology task; `None` for a single server.
     pub(crate) topology: Option<UnboundedSender<TopologyEvent>>,

@@ -57,7 +57,7 @@ pub use error::OpenError;
 pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};
-pub use node_stats::{NodeStats, ScriptTime};
+pub use node_stats::{BreakerState, BreakerStats, NodeStats, ScriptTime};
 pub use options::{Pem, RedisOptions};
 pub use stats::RedisStats;
 pub use store::{LateReply, RedisStore, Reply, TimedRequest, Warning};

@@ -30,12 +30,61 @@ pub struct NodeStats {
     pub in_flight: usize,
     /// The number of requests that wait to be sent.
     pub queued: usize,
+    /// Its circuit breaker.
+    pub breaker: BreakerStats,
     /// The script calls of all clients, when [`RedisStore::warnings`](crate::RedisStore::warnings) last
     /// read them.
     pub script_time: Option<ScriptTime>,
     /// The counters of this server. Events that concern no particular server, such as
     /// [`overshoot`](RedisStats::overshoot), are counted for the store only.
     pub counters: RedisStats,
+}
+
+/// The state of a circuit breaker. It opens when calls to a server fail or are too slow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BreakerStats {
+    /// The state.
+    pub state: BreakerState,
+    /// How often it opened.
+    pub opened: u64,
+    /// The requests that it rejected.
+    pub rejected: u64,
+    /// Why it opened last.
+    pub cause: Box<str>,
+    /// How long it took until it was closed again, or has taken.
+    pub last_opening: Option<Duration>,
+}
+
+/// The states of a circuit breaker. Only requests that decide are rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BreakerState {
+    /// All requests are sent.
+    #[default]
+    Closed,
+    /// Requests are rejected.
+    Open,
+    /// Requests are rejected, and a call in the background probes the server.
+    HalfOpen,
+    /// A growing part of the requests is sent.
+    Closing,
+}
+
+impl BreakerState {
+    /// All states.
+    pub const ALL: [BreakerState; 4] =
+        [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen, BreakerState::Closing];
+
+    /// Returns the name in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::HalfOpen => "half_open",
+            BreakerState::Closing => "closing",
+        }
+    }
 }
 
 /// The calls of scripts that a server has executed since its start, for all its clients.

@@ -81,6 +81,10 @@ pub struct RedisOptions {
     /// so that tests cover long logs and many leases.
     #[doc(hidden)]
     pub short_log: Option<u16>,
+    /// Whether the nodes have circuit breakers. Default: true. Tests of what happens without them set it
+    /// to false.
+    #[doc(hidden)]
+    pub breaker: bool,
     /// Replaces TCP and TLS, for simulations.
     #[doc(hidden)]
     pub network: Option<Arc<dyn Network>>,
@@ -124,6 +128,7 @@ impl Default for RedisOptions {
             key: None,
             clock: None,
             short_log: None,
+            breaker: true,
             network: None,
         }
     }

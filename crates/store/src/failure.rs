@@ -83,6 +83,10 @@ failure_kinds! {
     Overloaded "overloaded":
         "too many requests wait for the server, so this one was not sent: add servers or reduce \
          the load";
+    /// The circuit breaker of the server is open: the request was not sent.
+    BreakerOpen "breaker_open":
+        "the server fails or is too slow, so the request was not sent and nothing was charged: requests \
+         are sent again when it has recovered";
     /// The server is loading its data.
     Loading "loading":
         "the server is loading its data after a start: wait until it has finished";

@@ -45,8 +45,8 @@ pub use tollgate_core::{
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use tollgate_redis::{
-    FlushError, NodeStats, OpenError as RedisOpenError, Pem, RedisOptions, RedisStats, RedisStore,
-    ScriptTime, Warning,
+    BreakerState, BreakerStats, FlushError, NodeStats, OpenError as RedisOpenError, Pem,
+    RedisOptions, RedisStats, RedisStore, ScriptTime, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tollgate::{
     Answer, Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, LimiterBuilder,
-    ManualClock, Micros, OnStoreError, Operation, Policy, Reason, Request, RequestError, Source,
-    StoreError, Timestamp, random_id,
+    ManualClock, Micros, OnStoreError, Operation, Policy, Reason, RedisOptions, Request,
+    RequestError, Source, StoreError, Timestamp, random_id,
 };
 use tollgate_testkit::{Cluster, Sentinel, Server, wait_until};
 
@@ -204,7 +204,9 @@ fn assert_degraded(decision: &Decision, allowed: bool) {
 #[tokio::test]
 async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     let server = Server::start();
-    let builder = Limiter::builder().deadline(Duration::from_millis(15));
+    // The breaker may open before the third request.
+    let options = RedisOptions { breaker: false, ..RedisOptions::default() };
+    let builder = Limiter::builder().deadline(Duration::from_millis(15)).redis(options);
     let limiter = builder.open(&server.url()).await.unwrap();
     let closed = policy("10/h");
     let open = policy("10/h log").with_on_store_error(OnStoreError::Allow);

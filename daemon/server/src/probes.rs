@@ -5,8 +5,8 @@ use std::fmt::Write;
 use hyper::{Method, Request, StatusCode};
 
 use crate::services::Services;
-use crate::store_watch::describe_outage;
-use tollgate::NodeStats;
+use crate::store_watch::{describe_breaker, describe_outage};
+use tollgate::{BreakerState, NodeStats};
 use tollgate_engine::Remote;
 use tollgate_envoy::xds::NoLimits;
 use tollgate_http::{Reply, RequestHead, is_operator, method_not_allowed, problem_reply, text};
@@ -122,10 +122,14 @@ fn store_error(services: &Services) -> Option<String> {
     if nodes.len() > 1 { unavailable_nodes(&nodes) } else { None }
 }
 
-/// The nodes that are unavailable, with the reason of each.
+/// The nodes that are unavailable or get no checks, with the reason of each.
 fn unavailable_nodes(nodes: &[NodeStats]) -> Option<String> {
-    let unavailable = nodes.iter().filter(|node| node.is_unavailable());
-    let lines: Vec<_> = unavailable.map(describe_outage).collect();
+    let describe = |node: &NodeStats| match node.breaker.state {
+        _ if node.is_unavailable() => Some(describe_outage(node)),
+        BreakerState::Open | BreakerState::HalfOpen => Some(describe_breaker(node)),
+        BreakerState::Closed | BreakerState::Closing => None,
+    };
+    let lines: Vec<_> = nodes.iter().filter_map(describe).collect();
     let (count, all) = (lines.len(), nodes.len());
     let lines = lines.join("\n");
     (count > 0).then(|| format!("{count} of {all} nodes are unavailable\n{lines}"))

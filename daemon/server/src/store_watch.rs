@@ -13,7 +13,7 @@ use tollgate::{Failure, FailureKind, LimiterStats, NodeStats, RedisStore, Warnin
 
 use crate::services::Services;
 use nodes::NodeWatch;
-pub(crate) use nodes::describe_outage;
+pub(crate) use nodes::{describe_breaker, describe_outage};
 use tollgate_engine::ChecksWithoutStore;
 
 /// The interval of probes, and so the shortest time between two lines.

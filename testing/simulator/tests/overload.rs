@@ -118,6 +118,8 @@ fn assert_goodput(traffic: Traffic, max_rate: u32) -> Vec<Counts> {
         let store = open(&world, traffic).await;
         let overloaded = answered_per_second(&store, traffic, 2 * capacity, OVERLOAD_SECONDS).await;
         let recovered = answered_per_second(&store, traffic, capacity / 2, RECOVERY_SECONDS).await;
+        let nodes = store.nodes();
+        assert!(nodes.iter().all(|node| node.breaker.opened == 0), "{nodes:?}");
         (overloaded, recovered)
     });
     println!("capacity {capacity}, overloaded {overloaded:?}");

@@ -139,8 +139,7 @@ impl Dialer {
             on_close();
         });
         Ok(Connection {
-            channel: CommandChannel(connection),
-            form: ScriptForm::Function,
+            channel: CommandChannel { connection, form: ScriptForm::Function },
             is_closed,
             driver: driver.abort_handle(),
         })

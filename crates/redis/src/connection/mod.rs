@@ -20,14 +20,17 @@ use crate::script::ScriptForm;
 #[derive(Debug)]
 pub(crate) struct Connection {
     channel: CommandChannel,
-    form: ScriptForm,
     is_closed: Arc<AtomicBool>,
     driver: AbortHandle,
 }
 
 /// Sends commands on a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct CommandChannel(MultiplexedConnection);
+pub(crate) struct CommandChannel {
+    connection: MultiplexedConnection,
+    /// How the server calls the script.
+    form: ScriptForm,
+}
 
 /// Why a command failed.
 #[derive(Clone, Debug)]
@@ -63,38 +66,8 @@ impl CommandChannel {
         for word in words {
             command.arg(word.as_ref());
         }
-        let mut connection = self.0.clone();
+        let mut connection = self.connection.clone();
         into_result(connection.send_packed_command(&command).await)
-    }
-}
-
-impl Connection {
-    /// Returns a channel for commands.
-    pub(crate) fn commands(&self) -> CommandChannel {
-        self.channel.clone()
-    }
-
-    /// Returns whether the connection is closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
-    }
-
-    /// Sends a command.
-    pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, CommandError> {
-        self.channel.command(words).await
-    }
-
-    /// Sends several commands at once; returns the reply to each.
-    pub(crate) async fn pipeline(&self, commands: &Pipeline) -> redis::RedisResult<Vec<Value>> {
-        self.channel.0.clone().send_packed_commands(commands, 0, commands.len()).await
-    }
-
-    pub(crate) fn form(&self) -> ScriptForm {
-        self.form
-    }
-
-    pub(crate) fn set_form(&mut self, form: ScriptForm) {
-        self.form = form;
     }
 
     /// Calls the script. The call is sent when the future is first polled, after all earlier calls.
@@ -103,7 +76,7 @@ impl Connection {
         call: &Call,
         options: CallOptions,
     ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
-        let mut connection = self.channel.0.clone();
+        let mut connection = self.connection.clone();
         let load = self.form.load_command().filter(|_| options.loads_script);
         let command = command_of(call, self.form.command(options.loads_script));
         async move {
@@ -139,6 +112,45 @@ impl Connection {
                 (last, _) => last,
             }
         }
+    }
+}
+
+impl Connection {
+    /// Returns a channel for commands.
+    pub(crate) fn commands(&self) -> CommandChannel {
+        self.channel.clone()
+    }
+
+    /// Returns whether the connection is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Sends a command.
+    pub(crate) async fn command(&self, words: &[impl AsRef<[u8]>]) -> Result<Value, CommandError> {
+        self.channel.command(words).await
+    }
+
+    /// Sends several commands at once; returns the reply to each.
+    pub(crate) async fn pipeline(&self, commands: &Pipeline) -> redis::RedisResult<Vec<Value>> {
+        self.channel.connection.clone().send_packed_commands(commands, 0, commands.len()).await
+    }
+
+    pub(crate) fn form(&self) -> ScriptForm {
+        self.channel.form
+    }
+
+    pub(crate) fn set_form(&mut self, form: ScriptForm) {
+        self.channel.form = form;
+    }
+
+    /// Calls the script. The call is sent when the future is first polled, after all earlier calls.
+    pub(crate) fn call(
+        &self,
+        call: &Call,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<Value, CommandError>> + Send + use<> {
+        self.channel.call(call, options)
     }
 }
 

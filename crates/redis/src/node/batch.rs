@@ -1,5 +1,7 @@
 //! Requests that share a call.
 
+use std::time::Duration;
+
 use redis::Value;
 use tokio::time::Instant;
 use tollgate_store::{ManualClock, StoreError};
@@ -42,6 +44,20 @@ impl Batch {
 
     pub(super) fn len(&self) -> usize {
         self.responders.len()
+    }
+
+    /// Returns how long the callers wait at most; `None` if the call only takes back charges.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        self.callers().map(Responder::budget).max()
+    }
+
+    /// Returns whether no caller waits any more; never for a call that only takes back charges.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.callers().map(|caller| caller.deadline).max().is_some_and(|latest| latest < now)
+    }
+
+    fn callers(&self) -> impl Iterator<Item = &Responder> {
+        self.responders.iter().filter(|responder| !responder.is_compensation())
     }
 
     /// Decodes the reply to the call, and responds to every caller.

@@ -2,15 +2,17 @@
 
 mod availability;
 mod batch;
+mod breaker;
 mod connection_state;
 mod pool;
+mod probe;
 mod queue;
 mod task;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tollgate_store::Failure;
+use tollgate_store::{Failure, StoreError};
 
 use crate::connection::CommandChannel;
 use crate::context::StoreContext;
@@ -46,6 +48,11 @@ impl Node {
     /// Returns an estimate of the time until a request is answered that is enqueued now.
     pub(crate) fn expected_wait(&self, partition: u16, checks: &[RequestCheck]) -> Duration {
         self.0.expected_wait(partition, checks)
+    }
+
+    /// Returns an error if the circuit breaker rejects a request that decides.
+    pub(crate) fn check_breaker(&self) -> Result<(), StoreError> {
+        self.0.check_breaker()
     }
 
     pub(crate) fn is_connected(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The connections to a server, and the requests that wait for each.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
 use super::availability::Availability;
+use super::breaker::Breaker;
 use super::queue::{RequestQueue, Taken};
 use crate::compensation::reconcile;
 use crate::connection::{CommandChannel, Connection};
@@ -38,8 +39,24 @@ pub(super) struct Pool {
     pub(super) in_flight: AtomicUsize,
     counters: Counters,
     availability: Mutex<Availability>,
+    pub(super) breaker: Mutex<Breaker>,
+    /// Wakes the task that probes the server.
+    pub(super) probe_wake: Notify,
+    /// The connection that was made last.
+    newest: AtomicUsize,
+    /// A partition whose keys the server had when a call was sent last.
+    pub(super) partition: AtomicU16,
     script_time: Mutex<Option<ScriptTime>>,
     calls_functions: AtomicBool,
+}
+
+/// A connection over which a probe is sent.
+#[derive(Debug)]
+pub(super) struct ProbedConnection {
+    pub(super) commands: CommandChannel,
+    index: usize,
+    /// The number of connections that were made at its place, with this one.
+    number: u64,
 }
 
 /// The requests that wait for a connection.
@@ -55,6 +72,10 @@ struct Inner {
     requests: RequestQueue,
     /// Sends commands, if the connection is up.
     commands: Option<CommandChannel>,
+    /// The number of connections made so far.
+    made: u64,
+    /// Why the connection is to be replaced, if it is.
+    dead: Option<Failure>,
     /// A moving average of the round trips.
     round_trip: Duration,
     is_closed: bool,
@@ -75,6 +96,7 @@ impl ReportedNode for Pool {
             last_outage: availability.last_outage(Instant::now()),
             in_flight: self.in_flight.load(Ordering::Relaxed),
             queued: self.len.load(Ordering::Relaxed),
+            breaker: self.lock_breaker().stats(Instant::now()),
             script_time: *self.script_time.lock().unwrap_or_else(PoisonError::into_inner),
             counters: self.counters.lock().clone(),
         }
@@ -97,6 +119,10 @@ impl Pool {
             in_flight: AtomicUsize::new(0),
             counters: Counters::default(),
             availability: Mutex::new(Availability::new(Instant::now())),
+            breaker: Mutex::new(Breaker::new(Instant::now())),
+            probe_wake: Notify::new(),
+            newest: AtomicUsize::new(0),
+            partition: AtomicU16::new(0),
             script_time: Mutex::default(),
             calls_functions: AtomicBool::new(true),
         }
@@ -124,6 +150,27 @@ impl Pool {
     /// Returns a channel for commands, if a connection is up.
     pub(super) fn commands(&self) -> Option<CommandChannel> {
         self.connections.iter().find_map(|queue| queue.lock().commands.clone())
+    }
+
+    /// Returns the connection for a probe: the newest, because older ones may be dead.
+    pub(super) fn probed_connection(&self) -> Option<ProbedConnection> {
+        let newest = self.newest.load(Ordering::Relaxed);
+        std::iter::once(newest).chain(0..self.connections.len()).find_map(|index| {
+            let inner = self.connections[index].lock();
+            let commands = inner.commands.clone()?;
+            Some(ProbedConnection { commands, index, number: inner.made })
+        })
+    }
+
+    /// Replaces a connection, unless it was replaced meanwhile.
+    pub(super) fn replace(&self, connection: &ProbedConnection, failure: Failure) {
+        let queue = &self.connections[connection.index];
+        let mut inner = queue.lock();
+        if inner.made == connection.number {
+            inner.dead = Some(failure);
+            drop(inner);
+            queue.wake.notify_one();
+        }
     }
 
     /// Returns the connection for a request. Requests with the same first key use the same connection
@@ -232,12 +279,15 @@ impl Pool {
         self.calls_functions.store(connection.form() == ScriptForm::Function, Ordering::Relaxed);
         let mut inner = self.connections[index].lock();
         (inner.commands, inner.round_trip) = (Some(commands), Duration::ZERO);
+        (inner.made, inner.dead) = (inner.made + 1, None);
         drop(inner);
         // Under one lock, so that the state of a node and the record of its outages agree.
         let mut availability = self.lock_availability();
         let were_up = self.up.fetch_or(1 << index, Ordering::AcqRel);
         availability.record_up(Instant::now());
         drop(availability);
+        self.newest.store(index, Ordering::Relaxed);
+        self.record_connection();
         if were_up == 0 {
             // The other connections are made now.
             self.connections.iter().for_each(|queue| queue.wake.notify_one());
@@ -315,6 +365,11 @@ impl Pool {
             self.reroute(pending);
             queue.wake.notify_one();
         }
+        self.probe_wake.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.connections.iter().all(ConnectionQueue::is_closed)
     }
 
     pub(super) fn fail(&self, requests: Vec<PendingRequest>, error: &StoreError) {
@@ -368,6 +423,11 @@ impl ConnectionQueue {
 
     pub(super) fn is_closed(&self) -> bool {
         self.lock().is_closed
+    }
+
+    /// Returns why the connection is to be replaced, once.
+    pub(super) fn take_dead(&self) -> Option<Failure> {
+        self.lock().dead.take()
     }
 
     /// Adds the duration of a call to the average.

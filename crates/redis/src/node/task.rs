@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +16,11 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use redis::{ServerError, Value};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 use tollgate_store::{Failure, FailureKind};
 
 use super::batch::Batch;
+use super::breaker::Breaker;
 use super::connection_state::{ConnectionState, Step, ends_connection};
 use super::pool::{ConnectionQueue, Pool};
 use super::queue::MAX_PACKETS;
@@ -34,6 +36,8 @@ use crate::url::Address;
 const MAX_SCRIPT_LOADS: u8 = 5;
 /// How often waiting requests are checked for their deadlines.
 const TICK: Duration = Duration::from_millis(1);
+/// How late a timer is at most, unless this process is slow.
+const MAX_DELAY: Duration = Duration::from_millis(5);
 
 /// Starts the task. It ends when the queue is closed and all calls are answered. If it panics, which
 /// is a bug, it starts again with a new connection.
@@ -58,10 +62,27 @@ struct Task {
     /// Calls that were not executed, to be sent again before all others.
     repeats: VecDeque<Batch>,
     in_flight: FuturesOrdered<BoxFuture<'static, CallResult>>,
-    /// The number of packets of which a call is in flight.
-    packets: u32,
+    /// The packets of which a call is in flight.
+    packets: VecDeque<Packet>,
+    /// When they are checked for a stall of the server next.
+    stall_timer: Pin<Box<Sleep>>,
+    is_stall_timer_set: bool,
     /// When waiting requests are checked for their deadlines next.
     expires_at: Instant,
+}
+
+/// Calls that were sent together.
+struct Packet {
+    sent: Instant,
+    /// How long the callers of a call wait, if a stall of the server is to be detected by it.
+    budget: Option<Duration>,
+}
+
+impl Packet {
+    /// Returns when the server has stalled if it replies to nothing until then.
+    fn stalls_at(&self) -> Option<Instant> {
+        self.budget.map(|budget| self.sent + Breaker::stall_time(budget))
+    }
 }
 
 /// The result of a call.
@@ -106,7 +127,9 @@ impl Task {
             attempt: None,
             repeats: VecDeque::new(),
             in_flight: FuturesOrdered::new(),
-            packets: 0,
+            packets: VecDeque::new(),
+            stall_timer: Box::pin(tokio::time::sleep_until(now)),
+            is_stall_timer_set: false,
             expires_at: now,
         }
     }
@@ -134,6 +157,7 @@ impl Task {
                 attempt = wait_for(&mut self.attempt) => self.handle_attempt(attempt),
                 () = pool.connections[self.index].wake.notified() => {}
                 () = sleep_until(wait) => {}
+                () = &mut self.stall_timer, if self.is_stall_timer_set => self.check_stall(),
                 () = tokio::time::sleep(TICK), if is_blocked => {}
             }
         }
@@ -154,6 +178,11 @@ impl Task {
         if self.connection.as_ref().is_some_and(Connection::is_closed) {
             let message = "the server closed the connection";
             self.drop_connection(&Failure::new(FailureKind::Unreachable, message));
+        }
+        if let Some(failure) = self.queue().take_dead()
+            && self.connection.is_some()
+        {
+            self.drop_connection(&failure);
         }
         let may_connect = self.index == 0 || self.pool.is_up();
         if !may_connect || self.queue().is_closed() {
@@ -196,19 +225,21 @@ impl Task {
     }
 
     fn send_queue(&mut self) {
-        while self.packets < MAX_PACKETS {
+        while self.packets.len() < usize::from(MAX_PACKETS) {
             if self.connection.as_ref().is_none_or(Connection::is_closed) {
                 return;
             }
             let now = Instant::now();
             let mut batches: Vec<Batch> = self.repeats.drain(..).collect();
             if batches.is_empty() {
-                let taken = self.pool.take(self.index, now, self.packets == 0);
+                let taken = self.pool.take(self.index, now, self.packets.is_empty());
                 let calls = taken.calls.into_iter();
                 batches.extend(calls.filter_map(|call| Batch::new(call, &self.pool.context)));
             }
             let Some(last) = batches.len().checked_sub(1) else { return };
-            self.packets += 1;
+            let budget = batches.iter().filter_map(Batch::budget).min();
+            self.packets.push_back(Packet { sent: now, budget });
+            self.set_stall_timer();
             for (number, batch) in batches.into_iter().enumerate() {
                 self.send(batch, now, number == last);
             }
@@ -218,6 +249,7 @@ impl Task {
     fn send(&mut self, batch: Batch, sent: Instant, ends_packet: bool) {
         let Some(connection) = &self.connection else { return };
         self.pool.record(|counters| counters.record_call(batch.len()));
+        self.pool.partition.store(batch.key.partition, Ordering::Relaxed);
         let options =
             CallOptions { sends_asking: batch.key.is_asking, loads_script: batch.script_loads > 0 };
         let reply = connection.call(&batch.call, options);
@@ -228,13 +260,48 @@ impl Task {
         }));
     }
 
+    /// Sets the timer if a packet in flight needs it earlier than it is set.
+    fn set_stall_timer(&mut self) {
+        if !self.pool.context.options.breaker {
+            return;
+        }
+        let Some(at) = self.packets.iter().filter_map(Packet::stalls_at).min() else { return };
+        if !self.is_stall_timer_set || at < self.stall_timer.deadline() {
+            self.stall_timer.as_mut().reset(at);
+            self.is_stall_timer_set = true;
+        }
+    }
+
+    /// Reports the packets to which the server should have replied by now.
+    fn check_stall(&mut self) {
+        let now = Instant::now();
+        self.is_stall_timer_set = false;
+        if now > self.stall_timer.deadline() + MAX_DELAY {
+            // This process was slow, too: a reply may wait to be read.
+            self.stall_timer.as_mut().reset(now + MAX_DELAY);
+            self.is_stall_timer_set = true;
+            return;
+        }
+        for packet in &mut self.packets {
+            if packet.stalls_at().is_some_and(|at| at <= now)
+                && let Some(budget) = packet.budget.take()
+            {
+                self.pool.record_stall(packet.sent, budget);
+            }
+        }
+        self.set_stall_timer();
+    }
+
     fn handle_result(&mut self, result: CallResult) {
         let CallResult { mut batch, result, generation, sent, ends_packet, in_flight } = result;
         drop(in_flight);
-        self.packets -= u32::from(ends_packet);
+        if ends_packet {
+            self.packets.pop_front();
+        }
         let round_trip = sent.elapsed();
         self.pool.record(|counters| counters.record_round_trip(round_trip));
         self.queue().record_round_trip(round_trip);
+        self.pool.record_call_end(&batch, sent, &result);
         let is_current = generation == self.generation && self.connection.is_some();
         match result {
             Ok(reply) => batch.respond(reply, &self.pool),

@@ -5,6 +5,7 @@ mod warnings;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::{join_all, select_ok};
 use tokio::runtime::Handle;
@@ -249,7 +250,12 @@ impl RedisStore {
     fn begin(&self, timed: &TimedRequest<'_>) -> PendingAnswer {
         let TimedRequest { request, deadline } = *timed;
         if let Err(error) = request.validate() {
-            return PendingAnswer::Invalid(error.into());
+            return PendingAnswer::Failed(error.into());
+        }
+        if request.operation.decides()
+            && let Err(error) = self.routes().check_breakers(request.checks)
+        {
+            return PendingAnswer::Failed(error);
         }
         let keyspace = &self.context().keyspace;
         let mut partitions = request.checks.iter().map(|check| keyspace.partition_of(check.key));
@@ -316,6 +322,7 @@ impl Inner {
             address_map,
             counters: Counters::default(),
             nodes: NodeList::default(),
+            active_breakers: AtomicUsize::new(0),
             status: watch::Sender::new(Status::Connecting),
             topology: (!matches!(servers, Servers::One(_))).then(|| sender.clone()),
             per_key,

@@ -58,7 +58,8 @@ impl LateReply {
 /// An answer in progress. If it is dropped, the request is not admitted.
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
-    Invalid(StoreError),
+    /// The request was not sent.
+    Failed(StoreError),
     Single(oneshot::Receiver<Outcome>),
     CrossSlot(oneshot::Receiver<Result<Answer, StoreError>>),
 }
@@ -66,7 +67,7 @@ pub(crate) enum PendingAnswer {
 impl PendingAnswer {
     async fn receive(self) -> Result<Answer, StoreError> {
         match self {
-            PendingAnswer::Invalid(error) => Err(error),
+            PendingAnswer::Failed(error) => Err(error),
             PendingAnswer::Single(receiver) => request::into_answer(receiver.await),
             PendingAnswer::CrossSlot(receiver) => receiver.await.unwrap_or_else(|_| closed()),
         }
@@ -83,7 +84,7 @@ impl PendingAnswer {
             timer.as_mut().reset(deadline);
         }
         let answer = match &mut self {
-            PendingAnswer::Invalid(error) => Some(Err(error.clone())),
+            PendingAnswer::Failed(error) => Some(Err(error.clone())),
             PendingAnswer::Single(receiver) => tokio::select! {
                 biased;
                 delivery = receiver => Some(request::into_answer(delivery)),

@@ -1,8 +1,10 @@
 //! Routing of requests: the node of each partition.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use tollgate_core::Check;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
 use crate::context::{StoreContext, TopologyEvent};
@@ -61,6 +63,28 @@ impl Routes {
         let Table::Known(by_partition) = &*table else { return Duration::ZERO };
         let node = by_partition.get(usize::from(partition)).and_then(Option::as_ref);
         node.map_or(Duration::ZERO, |node| node.expected_wait(partition, checks))
+    }
+
+    /// Returns an error if the circuit breaker of a node rejects a request that begins. The calls that
+    /// follow, and those that take back charges, are always sent.
+    pub(crate) fn check_breakers(&self, checks: &[Check<'_>]) -> Result<(), StoreError> {
+        if self.context.active_breakers.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let Table::Known(by_partition) = &*table else { return Ok(()) };
+        let mut nodes: Vec<&Arc<Node>> = Vec::new();
+        for check in checks {
+            let partition = self.context.keyspace.partition_of(check.key);
+            let node = by_partition.get(usize::from(partition)).and_then(Option::as_ref);
+            if let Some(node) = node
+                && !nodes.iter().any(|known| Arc::ptr_eq(known, node))
+            {
+                node.check_breaker()?;
+                nodes.push(node);
+            }
+        }
+        Ok(())
     }
 
     /// Sends a request to its node, or fails it.

@@ -97,6 +97,12 @@ families! {
         "Open connections to the node.";
     STORE_NODE_OUTAGES: Counter "tollgate_store_node_outages_total" ["address"]
         "Times that the last connection to the node was lost, or the first one could not be made.";
+    STORE_NODE_BREAKER: Gauge "tollgate_store_node_breaker_state" ["address", "state"]
+        "The state of the node's circuit breaker: 1 for the current one of closed, open, half_open and closing, 0 for the others.";
+    STORE_NODE_BREAKER_OPENED: Counter "tollgate_store_node_breaker_opened_total" ["address"]
+        "Times that the breaker opened because calls to the node failed or were too slow.";
+    STORE_NODE_BREAKER_REJECTED: Counter "tollgate_store_node_breaker_rejected_total" ["address"]
+        "Requests that were not sent because the breaker was not closed.";
     STORE_NODE_IN_FLIGHT: Gauge "tollgate_store_node_in_flight_requests" ["address"]
         "Requests that were sent to the node and not answered yet.";
     STORE_NODE_QUEUED: Gauge "tollgate_store_node_queued_requests" ["address"]

@@ -6,7 +6,7 @@ use super::compat;
 use super::families::*;
 use super::page::{Bucket, Format, Page, Value};
 use crate::services::Services;
-use tollgate::{LimiterStats, NodeStats, RedisStats};
+use tollgate::{BreakerState, LimiterStats, NodeStats, RedisStats};
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
 
 /// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
@@ -104,6 +104,15 @@ fn nodes(page: &mut Page, nodes: &[NodeStats]) {
     sample_each(page, &STORE_NODE_UP, nodes, up);
     sample_each(page, &STORE_NODE_CONNECTIONS, nodes, |node| Value::Whole(node.connections.into()));
     sample_each(page, &STORE_NODE_OUTAGES, nodes, |node| Value::Whole(node.outages));
+    for NodeStats { address, breaker, .. } in nodes {
+        for state in BreakerState::ALL {
+            let is_current = Value::Whole((breaker.state == state).into());
+            page.sample(&STORE_NODE_BREAKER, &[address, state.as_str()], is_current);
+        }
+    }
+    sample_each(page, &STORE_NODE_BREAKER_OPENED, nodes, |node| Value::Whole(node.breaker.opened));
+    let rejected = |node: &NodeStats| Value::Whole(node.breaker.rejected);
+    sample_each(page, &STORE_NODE_BREAKER_REJECTED, nodes, rejected);
     sample_each(page, &STORE_NODE_IN_FLIGHT, nodes, |node| Value::count(node.in_flight));
     sample_each(page, &STORE_NODE_QUEUED, nodes, |node| Value::count(node.queued));
     for NodeStats { address, counters, .. } in nodes {

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use tollgate::NodeStats;
+use tollgate::{BreakerState, NodeStats};
 
 /// The nodes at the last probe.
 #[derive(Debug, Default)]
 pub(super) struct NodeWatch(Option<BTreeMap<Box<str>, Known>>);
 
 /// What is known about a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Known {
     outages: u64,
     is_unavailable: bool,
+    /// How often the breaker had opened, and whether it was closed again.
+    opened: u64,
+    is_breaker_open: bool,
 }
 
 /// A change of a node.
@@ -28,6 +31,12 @@ pub(super) enum Event {
     Recovered(Box<str>, Duration),
     /// It was unavailable for this time between two probes.
     Interrupted(Box<str>, Duration, String),
+    /// Its circuit breaker opened: the address and the reason.
+    BreakerOpened(String),
+    /// The breaker is closed again, after this time.
+    BreakerClosed(Box<str>, Duration),
+    /// The breaker was open for this time between two probes.
+    BreakerTripped(Box<str>, Duration, Box<str>),
 }
 
 impl NodeWatch {
@@ -42,10 +51,16 @@ impl NodeWatch {
             if before.is_none() && !is_first {
                 events.push(Event::Added(node.address.clone()));
             }
-            let before = before.unwrap_or(Known { outages: 0, is_unavailable: false });
+            let before = before.unwrap_or_default();
             events.extend(change(node, before));
-            let is_unavailable = node.is_unavailable();
-            current.insert(node.address.clone(), Known { outages: node.outages, is_unavailable });
+            events.extend(breaker_change(node, before));
+            let known = Known {
+                outages: node.outages,
+                is_unavailable: node.is_unavailable(),
+                opened: node.breaker.opened,
+                is_breaker_open: node.breaker.state != BreakerState::Closed,
+            };
+            current.insert(node.address.clone(), known);
         }
         events.extend(known.into_keys().map(Event::Removed));
         self.0 = Some(current);
@@ -67,6 +82,26 @@ fn change(node: &NodeStats, before: Known) -> Option<Event> {
     }
 }
 
+/// Returns the change of the breaker of a node that is still used.
+fn breaker_change(node: &NodeStats, before: Known) -> Option<Event> {
+    let breaker = &node.breaker;
+    let length = breaker.last_opening.unwrap_or_default();
+    let address = || node.address.clone();
+    match (before.is_breaker_open, breaker.state == BreakerState::Closed) {
+        (true, true) => Some(Event::BreakerClosed(address(), length)),
+        (false, false) => Some(Event::BreakerOpened(describe_breaker(node))),
+        (false, true) if breaker.opened > before.opened => {
+            Some(Event::BreakerTripped(address(), length, breaker.cause.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The address of a node, and why its breaker opened.
+pub(crate) fn describe_breaker(node: &NodeStats) -> String {
+    format!("{}: {}", node.address, node.breaker.cause)
+}
+
 /// The address of a node, and the cause of its last outage.
 pub(crate) fn describe_outage(node: &NodeStats) -> String {
     format!("{}: {}", node.address, cause(node))
@@ -80,9 +115,12 @@ impl Event {
     pub(super) fn log(&self) {
         match self {
             Event::Added(_) | Event::Removed(_) => tracing::info!("{self}"),
-            Event::Unavailable(_) | Event::Interrupted(..) | Event::Recovered(..) => {
-                tracing::warn!("{self}");
-            }
+            Event::Unavailable(_)
+            | Event::Interrupted(..)
+            | Event::Recovered(..)
+            | Event::BreakerOpened(_)
+            | Event::BreakerClosed(..)
+            | Event::BreakerTripped(..) => tracing::warn!("{self}"),
         }
     }
 }
@@ -98,6 +136,13 @@ impl fmt::Display for Event {
             }
             Event::Interrupted(address, length, cause) => {
                 write!(f, "store node interrupted: {address}, for {length:.1?}: {cause}")
+            }
+            Event::BreakerOpened(cause) => write!(f, "store node breaker opened: {cause}"),
+            Event::BreakerClosed(address, length) => {
+                write!(f, "store node breaker closed: {address}, after {length:.1?}")
+            }
+            Event::BreakerTripped(address, length, cause) => {
+                write!(f, "store node breaker tripped: {address}, for {length:.1?}: {cause}")
             }
         }
     }
@@ -145,6 +190,31 @@ mod tests {
             for (event, expected) in events.iter().zip(expected) {
                 assert!(event.starts_with(expected), "{event}");
             }
+        }
+    }
+
+    #[test]
+    fn each_change_of_a_breaker_is_reported_once() {
+        let mut watch = NodeWatch::default();
+        for (opened, state, expected) in [
+            (0, BreakerState::Closed, None),
+            (1, BreakerState::Open, Some("store node breaker opened: a:1: no reply within 30ms")),
+            (1, BreakerState::HalfOpen, None),
+            (1, BreakerState::Closing, None),
+            (1, BreakerState::Closed, Some("store node breaker closed: a:1, after 1.2s")),
+            (
+                2,
+                BreakerState::Closed,
+                Some("store node breaker tripped: a:1, for 1.2s: no reply within 30ms"),
+            ),
+            (2, BreakerState::Closed, None),
+        ] {
+            let mut node = node("a:1", 2, 0);
+            (node.breaker.opened, node.breaker.state) = (opened, state);
+            node.breaker.cause = "no reply within 30ms".into();
+            node.breaker.last_opening = Some(Duration::from_millis(1_230));
+            let events: Vec<_> = watch.update(&[node]).iter().map(Event::to_string).collect();
+            assert_eq!(events, expected.into_iter().collect::<Vec<_>>());
         }
     }
 

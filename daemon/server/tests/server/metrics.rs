@@ -229,6 +229,41 @@ async fn each_node_has_metrics_until_it_leaves() {
     wait_until_ready(&mut client, 200, "[+] store ok").await;
 }
 
+#[tokio::test]
+async fn the_breaker_of_a_node_has_metrics_and_a_line_of_its_own() {
+    let cluster = Cluster::start(3, 0);
+    let url = cluster.url();
+    let yaml = format!("store: {{ url: \"{url}\" }}\npolicies: {{ api: {{ limits: [9/h] }} }}");
+    let daemon = Daemon::start_on_store(Config::from_yaml(&yaml).unwrap()).await;
+    let full = &cluster.nodes()[cluster.primaries()[0]];
+    let address = full.address();
+    let state = |state: &str, value| {
+        let labels = format!("address=\"{address}\",state=\"{state}\"");
+        format!("tollgate_store_node_breaker_state{{{labels}}} {value}")
+    };
+    wait_for_line(&daemon, &state("closed", 1)).await;
+    full.command(&["CONFIG", "SET", "maxmemory", "1"]).expect_no_error("maxmemory");
+    let rejected = format!("tollgate_store_node_breaker_rejected_total{{address=\"{address}\"}}");
+    eventually("rejected requests", async || {
+        for number in 0..32 {
+            let body = format!(r#"{{"policy":"api","key":"k{number}"}}"#);
+            daemon.post("/v1/check", &body).await;
+        }
+        let page = page(&daemon).await;
+        page.contains(&rejected) && !has_line(&page, &format!("{rejected} 0"))
+    })
+    .await;
+    let opened = format!("tollgate_store_node_breaker_opened_total{{address=\"{address}\"}} 1");
+    let lines = format!("{opened}\n{}\n", state("closed", 0));
+    assert_lines(&page(&daemon).await, &lines);
+    let mut client = daemon.connect().await;
+    let line = format!("[-] store: 1 of 3 nodes are unavailable\n    {address}: ");
+    wait_until_ready(&mut client, 200, &line).await;
+    full.command(&["CONFIG", "SET", "maxmemory", "0"]).expect_no_error("maxmemory");
+    wait_for_line(&daemon, &state("closed", 1)).await;
+    wait_until_ready(&mut client, 200, "[+] store ok").await;
+}
+
 /// Scrapes until the page has this line.
 async fn wait_for_line(daemon: &Daemon, line: &str) {
     eventually(line, async || has_line(&page(daemon).await, line)).await;
