@@ -164,6 +164,10 @@ impl MemoryLimiter {
         self.0.store.inspect(policy, key)
     }
 
+    pub(crate) fn shares_state(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn execute(
         &self,
         operation: Operation,

@@ -6,6 +6,7 @@ mod builder;
 mod denials;
 #[cfg(feature = "redis")]
 mod histogram;
+mod identity;
 #[cfg(feature = "redis")]
 mod local;
 #[cfg(feature = "redis")]
