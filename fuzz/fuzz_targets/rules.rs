@@ -8,8 +8,8 @@
 use hyper::header::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use tollgate_server::rules::{
-    AddressFormat, AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer, Readings, Template,
-    client_address,
+    AddressFormat, AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer,
+    Readings, Template, client_address,
 };
 
 const MAX_KEY_LEN: usize = 256;
@@ -66,8 +66,7 @@ fn facts<'a>(target: &'a [u8], headers: &'a HeaderMap) -> Facts<'a> {
         ("x-real-ip", AddressFormat::Single),
         ("forwarded", AddressFormat::Forwarded),
     ] {
-        let address =
-            client_address(headers, AddressHeader { name, format }, Peer::Unix, &trusted);
+        let address = client_address(headers, AddressHeader { name, format }, Peer::Unix, &trusted);
         if let Ok(address) = address {
             assert_eq!(address, address.to_canonical());
             facts.client = Client::Known(address);
