@@ -28,10 +28,10 @@ pub(crate) fn insert_status(
     rejection: &Rejection,
 ) {
     let code: u8 = match rejection {
-        Rejection::Denied(denial) if denial.is_degraded() => 14, // UNAVAILABLE
-        Rejection::Denied(_) => 8,                               // RESOURCE_EXHAUSTED
-        Rejection::MissingKey | Rejection::Invalid(_) => 3,      // INVALID_ARGUMENT
-        Rejection::Failed(_) => 13,                              // INTERNAL
+        Rejection::Denied(denial) if denial.is_unavailable() => 14, // UNAVAILABLE
+        Rejection::Denied(_) => 8,                                  // RESOURCE_EXHAUSTED
+        Rejection::MissingKey | Rejection::Invalid(_) => 3,         // INVALID_ARGUMENT
+        Rejection::Failed(_) => 13,                                 // INTERNAL
     };
     headers.insert(CONTENT_TYPE, content_type.clone());
     headers.insert(STATUS, u16::from(code).into());
@@ -41,7 +41,7 @@ pub(crate) fn insert_status(
         headers.insert(MESSAGE, message);
     }
     let Rejection::Denied(denial) = rejection else { return };
-    let Some(retry_after) = denial.retry_after.filter(|_| !denial.is_degraded()) else { return };
+    let Some(retry_after) = denial.retry_after.filter(|_| !denial.is_unavailable()) else { return };
     let status = encode_status(code, &detail, retry_after);
     if let Ok(details) = HeaderValue::from_str(&STANDARD_NO_PAD.encode(status)) {
         headers.insert(DETAILS, details);

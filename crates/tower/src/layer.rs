@@ -142,7 +142,7 @@ impl RateLimitLayer {
     /// let layer = layer.map_rejection(|rejection, _, mut response| {
     ///     if let Rejection::Denied(denial) = rejection {
     ///         *response.body_mut() = format!("slow down: {:?}", denial.retry_after()).into();
-    ///         if denial.is_degraded() {
+    ///         if denial.is_unavailable() {
     ///             *response.status_mut() = StatusCode::BAD_GATEWAY;
     ///         }
     ///     }

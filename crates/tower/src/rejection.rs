@@ -32,7 +32,7 @@ impl Rejection {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
-            Rejection::Denied(denial) if denial.is_degraded() => StatusCode::SERVICE_UNAVAILABLE,
+            Rejection::Denied(denial) if denial.is_unavailable() => StatusCode::SERVICE_UNAVAILABLE,
             Rejection::Denied(_) => StatusCode::TOO_MANY_REQUESTS,
             Rejection::MissingKey | Rejection::Invalid(_) => StatusCode::BAD_REQUEST,
             Rejection::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -42,7 +42,7 @@ impl Rejection {
     /// What the client is told. It has no details that a client could exploit.
     pub(crate) fn detail(&self) -> String {
         match self {
-            Rejection::Denied(denial) if denial.is_degraded() => {
+            Rejection::Denied(denial) if denial.is_unavailable() => {
                 "the limits are unavailable at the moment; try again later".to_owned()
             }
             Rejection::Denied(denial) => match denial.retry_after {
@@ -106,10 +106,13 @@ impl Denial {
         self.retry_after.map(Duration::from)
     }
 
-    /// Whether a policy denies because the store is unavailable.
+    /// Whether a policy denies because the store is unavailable, without regard to its limits.
     #[must_use]
-    pub fn is_degraded(&self) -> bool {
-        self.decisions.iter().any(|decision| !decision.allowed && decision.degraded)
+    pub fn is_unavailable(&self) -> bool {
+        let is_unavailable = |decision: &Decision| {
+            !decision.allowed && decision.degraded && decision.reason == Reason::Store
+        };
+        self.decisions.iter().any(is_unavailable)
     }
 
     /// Whether a limit denies, in contrast to a block, a list or an unavailable store.
@@ -144,7 +147,7 @@ pub(crate) fn response(config: &Config, rejection: &Rejection, head: &Parts) -> 
     let mut headers = HeaderMap::new();
     if let Rejection::Denied(denial) = rejection {
         tollgate_headers::write(&config.header_styles, &mut headers, denial.decisions());
-        if let Some(retry_after) = denial.retry_after.filter(|_| !denial.is_degraded()) {
+        if let Some(retry_after) = denial.retry_after.filter(|_| !denial.is_unavailable()) {
             headers.insert(RETRY_AFTER, retry_after.secs_rounded_up().into());
         }
     }

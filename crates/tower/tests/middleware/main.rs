@@ -1,5 +1,5 @@
 //! The middleware on its own, and around real axum, hyper and tonic servers.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 mod address;
 mod charging;

@@ -25,7 +25,8 @@ async fn the_policy_decides_within_the_deadline() {
     let (server, limiter) = unavailable().await;
     let layer = |policy| RateLimitLayer::new(limiter.clone(), policy, KeyExtractor::global());
     let start = Instant::now();
-    let (service, closed) = around(&layer(api("5/min")));
+    let (service, closed) =
+        around(&layer(policy("closed", "5/min").with_on_store_error(OnStoreError::Deny)));
     let denied = send(&service, get("/")).await;
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     // Another status than that of a client that sends too much.
@@ -80,15 +81,46 @@ async fn degraded_admissions_are_not_refunded() {
 #[tokio::test]
 async fn a_rejection_because_of_an_outage_can_be_told_from_abuse() {
     let (server, limiter) = unavailable().await;
-    let layer = RateLimitLayer::new(limiter, api("5/min"), KeyExtractor::global()).map_rejection(
+    let closed = api("5/min").with_on_store_error(OnStoreError::Deny);
+    let layer = RateLimitLayer::new(limiter, closed, KeyExtractor::global()).map_rejection(
         |rejection, _, mut response| {
             let Rejection::Denied(denial) = rejection else { panic!("{rejection}") };
-            assert!(denial.is_degraded());
+            assert!(denial.is_unavailable());
             *response.body_mut() = "maintenance".into();
             response
         },
     );
     let (service, _) = around(&layer);
     assert_eq!(send(&service, get("/")).await.body, "maintenance");
+    server.resume();
+}
+
+/// A denial by the share of a process is a denial by a limit.
+#[tokio::test]
+async fn a_share_of_the_limit_applies_to_the_process() {
+    let (server, limiter) = unavailable().await;
+    server.resume();
+    // A process has a share once it has announced itself.
+    wait_until("the process is announced", async || {
+        !server.command(&["KEYS", "*:processes"]).array().is_empty()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.pause();
+    let local = api("5/h log").with_on_store_error(OnStoreError::Local);
+    let layer = RateLimitLayer::new(limiter, local, KeyExtractor::global());
+    let (service, application) = around(&layer);
+    let mut denied = None;
+    for _ in 0..6 {
+        let reply = send(&service, get("/")).await;
+        if reply.status != 200 {
+            denied = Some(reply);
+            break;
+        }
+    }
+    let denied = denied.expect("at most the limit is admitted");
+    assert_eq!(denied.status, 429);
+    assert!(denied.header("retry-after").is_some(), "{denied:?}");
+    assert!((1..=5).contains(&application.calls()), "{}", application.calls());
     server.resume();
 }
