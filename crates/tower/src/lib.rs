@@ -27,3 +27,8 @@ pub use tollgate_headers::{
 
 /// An error of any type.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Compiles and runs the examples of the page about the middleware.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/middleware.md")]
+struct MiddlewarePage;

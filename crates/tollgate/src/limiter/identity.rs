@@ -1,4 +1,6 @@
-//! Whether limiters share their state.
+//! The identity of a limiter: whether others share its state, and its name in debug output.
+
+use std::fmt;
 
 use super::{Backend, Limiter};
 
@@ -20,7 +22,20 @@ impl Limiter {
             #[cfg(feature = "redis")]
             (Backend::Redis(redis), Backend::Redis(other)) => redis.shares_state(other),
             #[cfg(feature = "redis")]
-            (Backend::Memory(_), Backend::Redis(_)) | (Backend::Redis(_), Backend::Memory(_)) => false,
+            (Backend::Memory(_), Backend::Redis(_)) | (Backend::Redis(_), Backend::Memory(_)) => {
+                false
+            }
+        }
+    }
+}
+
+/// Writes the kind of store, and no keys: they may be personal data, and there may be a million.
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Backend::Memory(memory) => f.debug_tuple("Limiter").field(memory).finish(),
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => f.write_str("Limiter(Redis)"),
         }
     }
 }
