@@ -8,8 +8,8 @@
 use hyper::header::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use tollgate_server::rules::{
-    AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer, Readings, Template,
-    client_address,
+    AddressFormat, AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer,
+    Readings, Template, client_address,
 };
 
 const MAX_KEY_LEN: usize = 256;
@@ -61,9 +61,12 @@ fn check_template(template: &Template, facts: &Facts<'_>, path: &Path<'_>) {
 fn facts<'a>(target: &'a [u8], headers: &'a HeaderMap) -> Facts<'a> {
     let trusted = Networks::parse("10.0.0.0/8, ::1, unix").expect("the networks are valid");
     let mut facts = Facts::new("GET", target, headers);
-    for (name, is_list) in [("x-forwarded-for", true), ("x-real-ip", false)] {
-        let address =
-            client_address(headers, AddressHeader { name, is_list }, Peer::Unix, &trusted);
+    for (name, format) in [
+        ("x-forwarded-for", AddressFormat::List),
+        ("x-real-ip", AddressFormat::Single),
+        ("forwarded", AddressFormat::Forwarded),
+    ] {
+        let address = client_address(headers, AddressHeader { name, format }, Peer::Unix, &trusted);
         if let Ok(address) = address {
             assert_eq!(address, address.to_canonical());
             facts.client = Client::Known(address);

@@ -13,7 +13,7 @@ use crate::{Subcommand, deps, mutants, process, repository};
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
     usage: "[--fast | --peers]",
-    about: "all tests; --fast skips loom, crashes and mutants; --peers runs only those with \
+    about: "all tests; --fast skips loom, crashes, the fresh project and mutants; --peers runs only those with \
             Traefik and Tomcat, which it installs",
     run,
 };
@@ -45,6 +45,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     if !fast {
         run("loom", loom(&root));
         run("crashes", crashes(&root));
+        run("fresh project", fresh_project(&root));
         steps.run("mutants", || mutants::check(&root, ""));
     }
     Ok(report(&steps, &skipped))
@@ -94,6 +95,11 @@ fn loom(root: &Path) -> Command {
     let mut test = cargo_test(root, "--package tollgate-store --release --test loom");
     test.args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
     test
+}
+
+/// Follows the README of the middleware in a new project, which is compiled from scratch.
+fn fresh_project(root: &Path) -> Command {
+    cargo_test(root, "--package tollgate-tower --test fresh_project -- --ignored")
 }
 
 /// Kills a process while it writes snapshots, a hundred times.

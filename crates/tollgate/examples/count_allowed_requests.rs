@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use tollgate::{Cost, Key, ManualClock, MemoryLimiter, Micros, Policy, Timestamp};
+use tollgate::{Cost, Denied, Key, ManualClock, MemoryLimiter, Micros, Outcome, Policy, Timestamp};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::default();
@@ -23,10 +23,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The quota left in the second, the minute and the hour, and the seconds until a retry succeeds.
     let show = |minute, second, cost, left: [u64; 3], retry_after: Option<u64>| {
         let decision = check(minute, second, cost);
-        let status = match decision.retry_after() {
-            Some(span) => format!("denied, retry in {span} s"),
-            None if decision.never => "never: more than 10 at once".into(),
-            None => "allowed".into(),
+        let status = match decision.outcome() {
+            Outcome::Allowed { .. } => "allowed".to_owned(),
+            Outcome::Denied(Denied::RetryAfter(span)) => {
+                format!("denied, retry in {} s", Micros::from(span))
+            }
+            Outcome::Denied(Denied::ExceedsCapacity) => "never: more than 10 at once".to_owned(),
+            Outcome::Denied(denied) => denied.to_string(),
         };
         let time = format!("{:02}:{:02}:{second:02}", 6 + minute / 60, minute % 60);
         println!("{time}  {cost:>4}  {:<14}  {status}", format!("{left:?}"));

@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use tollgate::{Key, ManualClock, MemoryLimiter, Micros, Policy};
+use tollgate::{Denied, Key, ManualClock, MemoryLimiter, Micros, Outcome, Policy};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::default();
@@ -28,9 +28,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             departures.push(clock.now().saturating_add(queued.delay));
         }
         if [1, 2, 3, 100, 101, 102, 104, 105, 106].contains(&request) {
-            let status = match queued.retry_after() {
-                None => format!("leaves in {} s", queued.delay),
-                Some(span) => format!("full, retry in {span} s"),
+            let status = match queued.outcome() {
+                Outcome::Allowed { delay } => format!("leaves in {} s", Micros::from(delay)),
+                Outcome::Denied(Denied::RetryAfter(span)) => {
+                    format!("full, retry in {} s", Micros::from(span))
+                }
+                Outcome::Denied(denied) => denied.to_string(),
             };
             let at = clock.now().to_string();
             let through = if passed.allowed() { "at once" } else { "denied" };

@@ -1,19 +1,21 @@
 //! The shortest program: two requests per hour and user, in this process, with the system clock.
 //!
-//! A denial is a decision, not an error; `retry_after` states when the request would pass. A limiter
+//! A denial is a decision, not an error; its outcome states when the request would pass. A limiter
 //! is cheap to clone and can be shared; a check takes `&self`, never waits and cannot fail.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
-use tollgate::{Key, MemoryLimiter, Policy};
+use tollgate::{Key, MemoryLimiter, Outcome, Policy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limiter = MemoryLimiter::new();
     let policy: Policy = "2/h".parse()?;
     for number in 1..=3 {
         let decision = limiter.check(&policy, Key::new("user:42")?);
-        let status = if decision.allowed() { "allowed" } else { "denied" };
+        let status = match decision.outcome() {
+            Outcome::Allowed { .. } => "allowed",
+            Outcome::Denied(_) => "denied",
+        };
         println!("{number}: {status}, {} left", decision.remaining);
-        assert_eq!(decision.allowed(), decision.retry_after().is_none());
         assert_eq!(decision.allowed(), number <= 2);
     }
     Ok(())

@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use tollgate::{Cost, Decision, Key, ManualClock, MemoryLimiter, Micros, Policy};
+use tollgate::{Cost, Decision, Denied, Key, ManualClock, MemoryLimiter, Micros, Outcome, Policy};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::default();
@@ -18,9 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reserve = |who: &str| -> Result<Decision, Box<dyn Error>> {
         let reserve = limiter.reserve(&upstream, api, Cost::ONE, max_wait)?;
         let at = clock.now().to_string();
-        match reserve.retry_after() {
-            None => println!("{at:>4}  {who:<5}  sends in {} s", reserve.delay),
-            Some(span) => println!("{at:>4}  {who:<5}  denied, retry in {span} s"),
+        match reserve.outcome() {
+            Outcome::Allowed { delay } => {
+                println!("{at:>4}  {who:<5}  sends in {} s", Micros::from(delay));
+            }
+            Outcome::Denied(Denied::RetryAfter(span)) => {
+                println!("{at:>4}  {who:<5}  denied, retry in {} s", Micros::from(span));
+            }
+            Outcome::Denied(denied) => println!("{at:>4}  {who:<5}  {denied}"),
         }
         Ok(reserve)
     };

@@ -37,9 +37,9 @@ pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTi
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
-    Block, Check, Cost, Decision, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit,
-    LimitDecision, LimitError, LimitInspection, Listed, MAX_KEY_LEN, Micros, NotationError,
-    OnStoreError, Operation, Policy, PolicyError, Reason, Request, RequestError,
+    Block, Check, Cost, Decision, Denied, Id, IdError, Inspection, KeyList, Kind, LeaseInspection,
+    Limit, LimitDecision, LimitError, LimitInspection, Listed, MAX_KEY_LEN, Micros, NotationError,
+    OnStoreError, Operation, Outcome, Policy, PolicyError, Reason, Request, RequestError,
     ReservationInspection, Source, Spec, Timestamp, parse_duration,
 };
 #[cfg(feature = "redis")]

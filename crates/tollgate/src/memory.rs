@@ -1,5 +1,6 @@
 //! The in-memory limiter, which decides on the caller's thread.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{
@@ -32,10 +33,10 @@ use crate::policies::PolicyCache;
 /// assert!(!denied.allowed() && denied.retry_after().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct MemoryLimiter(Arc<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     store: MemoryStore,
     policies: PolicyCache,
@@ -164,6 +165,10 @@ impl MemoryLimiter {
         self.0.store.inspect(policy, key)
     }
 
+    pub(crate) fn shares_state(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn execute(
         &self,
         operation: Operation,
@@ -247,6 +252,13 @@ impl MemoryLimiter {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.store.bytes()
+    }
+}
+
+/// Writes the number of keys, and no keys: they may be personal data, and there may be a million.
+impl fmt::Debug for MemoryLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLimiter").field("keys", &self.stats().keys).finish_non_exhaustive()
     }
 }
 
@@ -379,6 +391,13 @@ impl MemoryLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_output_has_no_keys() {
+        let limiter = MemoryLimiter::new();
+        let _ = limiter.check(&"1/s".parse().unwrap(), Key::new("secret").unwrap());
+        assert_eq!(format!("{limiter:?}"), "MemoryLimiter { keys: 1, .. }");
+    }
 
     #[test]
     fn a_deny_listed_check_denies_the_request_and_an_allow_listed_check_is_not_charged() {

@@ -44,7 +44,7 @@ pub use overrides_file::{OverridesFileError, read_overrides};
 pub use read::envoy::{
     CompatHeaders, CompatHealth, CompatOptions, Envoy, FailureMode, NearLimit, RefundsAndLimits,
 };
-pub use read::operation::{Drain, HeaderStyle, Log, LogFormat, LogLevel, Privacy};
+pub use read::operation::{Drain, Log, LogFormat, LogLevel, Privacy};
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Operators, Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
@@ -52,6 +52,7 @@ pub use schema::{MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, short_token};
 pub use store::{Password, StoreConfig, StoreUrl};
 pub use tollgate_descriptors::Charging;
 pub use tollgate_document::{ConfigError, ConfigErrors, FileLocation};
+pub use tollgate_headers::HeaderStyle;
 pub use xds::{XdsOptions, XdsTls};
 
 use tollgate_descriptors::Domains;

@@ -10,7 +10,6 @@ use super::descriptor::Descriptor;
 use super::descriptor_status::DescriptorReply;
 use super::execution::DescriptorOutcome;
 use tollgate_config::CompatHeaders;
-use tollgate_http as http;
 
 pub(super) fn headers(
     context: &EnvoyContext<'_>,
@@ -65,7 +64,7 @@ fn standard_headers(
     if let (Some(policy), DescriptorOutcome::Decided { decision, .. }) =
         (descriptor.target.policy(), outcome)
     {
-        http::write_headers(
+        tollgate_headers::write(
             &context.request.active.headers,
             &mut map,
             std::iter::once((policy, decision)),

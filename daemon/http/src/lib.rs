@@ -3,7 +3,6 @@
 mod authentication;
 mod body;
 mod forward;
-mod headers;
 mod json;
 mod object;
 mod openapi;
@@ -22,7 +21,6 @@ use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote, Re
 pub use self::authentication::{TokenHeader, authenticate, is_operator};
 pub use self::body::read;
 use self::forward::GatewayProtocol;
-pub use self::headers::write as write_headers;
 pub use self::origin::RequestHead;
 pub use self::problem::{Problem, ProblemKind};
 pub use self::reply::{Reply, json_with_status, page, problem as problem_reply, text};

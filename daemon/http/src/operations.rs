@@ -18,7 +18,7 @@ use super::origin::RequestHead;
 use super::problem::Problem;
 use super::reply::{self, Reply, Verdict};
 use super::value::{Source, Value};
-use super::{body, headers, json, traceparent};
+use super::{body, json, traceparent};
 
 /// The parameters of a query.
 pub(super) const QUERY_PARAMETERS: &[Parameter] = &[
@@ -334,7 +334,7 @@ fn respond(
     let mut reply = reply::json(body, is_verdict.then_some(verdict));
     if spec.decides() {
         let decisions = call.checks.policies().zip(decisions);
-        headers::write(&context.active.headers, reply.headers_mut(), decisions);
+        tollgate_headers::write(&context.active.headers, reply.headers_mut(), decisions);
     }
     reply
 }

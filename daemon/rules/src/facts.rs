@@ -8,11 +8,12 @@ use std::net::IpAddr;
 use http::header::{COOKIE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode;
 use tollgate::Timestamp;
+use tollgate_headers::{
+    AddressHeader, ClientAddressError, Ipv6Prefix, Networks, Peer, client_address,
+};
 
-use super::address::{AddressHeader, ClientAddressError, client_address};
 use super::jwt::{Claims, Jwt};
 use super::matchers::canonical;
-use super::network::{Ipv6Prefix, Networks, Peer};
 use super::path::{Path, query_of};
 use super::query::{self, split_once};
 use super::source::Source;
@@ -94,13 +95,23 @@ impl fmt::Display for KeyError {
             KeyError::TooLong(source, most) => {
                 write!(f, "{source} makes a key of more than {most} bytes; send a shorter value")
             }
-            KeyError::Address(address) => address.fmt(f),
+            KeyError::Address(error @ ClientAddressError::Untrusted(peer)) => {
+                let peer = in_yaml(*peer);
+                write!(f, "{error}; if it is your gateway, write trusted_proxies: [{peer}]")
+            }
+            KeyError::Address(error) => error.fmt(f),
             KeyError::Host(host) => f.write_str(host),
         }
     }
 }
 
 impl std::error::Error for KeyError {}
+
+/// A peer as an element of a YAML list, quoted if it contains a colon.
+fn in_yaml(peer: Peer) -> String {
+    let text = peer.to_string();
+    if text.contains(':') { format!("\"{text}\"") } else { text }
+}
 
 impl<'a> Facts<'a> {
     /// The attributes of a request whose host, client and token are unknown.

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use tollgate::{KeyPattern, KeyPatternKind};
+use tollgate_headers::Ipv6Prefix;
 
-use super::network::Ipv6Prefix;
 use super::source::Source;
 use super::template::{Piece, Template};
 use super::{RuleCheck, Rules};

@@ -15,13 +15,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod address;
 mod facts;
 mod jwks;
 mod jwt;
 mod key_form;
 mod matchers;
-mod network;
 mod path;
 mod pattern;
 pub mod query;
@@ -35,18 +33,19 @@ use std::fmt;
 
 use tollgate::{Cost, Policies, Policy};
 
-pub use address::{AddressHeader, ClientAddressError, client_address};
 pub use facts::{Client, Facts, KeyError};
 pub use jwks::KeySet;
 pub use jwt::Jwt;
 pub use key_form::KeyForms;
 pub use matchers::{HeaderMatcher, HostPattern, MethodName};
-pub use network::{Ipv6Prefix, Networks, Peer};
 pub use path::{Path, PathCase};
 pub use pattern::PathPattern;
 pub use readings::{Readings, TooManyReadings};
 pub use source::Source;
 pub use template::Template;
+pub use tollgate_headers::{
+    AddressFormat, AddressHeader, ClientAddressError, Ipv6Prefix, Networks, Peer, client_address,
+};
 
 /// The maximum number of checks of a rule.
 const MAX_CHECKS_PER_RULE: usize = 16;

@@ -10,7 +10,9 @@ use std::env;
 use std::error::Error;
 use std::time::Duration;
 
-use tollgate::{Cost, Key, Limiter, ManualClock, Micros, Policy, Timestamp, random_id};
+use tollgate::{
+    Cost, Denied, Key, Limiter, ManualClock, Micros, Outcome, Policy, Timestamp, random_id,
+};
 
 /// The minute after 6:00, the second, the cost, the quota left, and the seconds until a retry
 /// succeeds.
@@ -50,10 +52,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         clock.set(start.saturating_add(Micros::from_secs(minute * 60 + second)));
         let decision = limiter.check_cost(&policy, user, Cost::from(cost)).await?;
-        let status = match decision.retry_after() {
-            Some(span) => format!("denied, retry in {span} s"),
-            None if decision.never => "never: more than 10 at once".into(),
-            None => "allowed".into(),
+        let status = match decision.outcome() {
+            Outcome::Allowed { .. } => "allowed".to_owned(),
+            Outcome::Denied(Denied::RetryAfter(span)) => {
+                format!("denied, retry in {} s", Micros::from(span))
+            }
+            Outcome::Denied(Denied::ExceedsCapacity) => "never: more than 10 at once".to_owned(),
+            Outcome::Denied(denied) => denied.to_string(),
         };
         let time = format!("{:02}:{:02}:{second:02}", 6 + minute / 60, minute % 60);
         println!("{time}  {cost:>4}  {:<14}  {status}", format!("{left:?}"));

@@ -6,6 +6,7 @@ mod builder;
 mod denials;
 #[cfg(feature = "redis")]
 mod histogram;
+mod identity;
 #[cfg(feature = "redis")]
 mod local;
 #[cfg(feature = "redis")]
@@ -60,10 +61,10 @@ pub use url::{OpenError, masked_url};
 /// #     assert!(matches!(f.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(()))));
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Limiter(Backend);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Backend {
     Memory(MemoryLimiter),
     #[cfg(feature = "redis")]

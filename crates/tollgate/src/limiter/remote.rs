@@ -92,6 +92,10 @@ impl Remote {
         Err(Failure::new(FailureKind::Deadline, message))
     }
 
+    pub(super) fn shares_state(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(super) fn store(&self) -> &RedisStore {
         &self.0.store
     }

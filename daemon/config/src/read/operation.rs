@@ -3,22 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_headers::HeaderStyle;
+
 use crate::fields::{FromValue, Invalid, SectionReader};
 use crate::schema::Value;
 use crate::{Bounds, Listen, TlsConfig};
-
-/// A style of rate limit headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HeaderStyle {
-    /// `RateLimit-Policy` and `RateLimit`, as in draft-ietf-httpapi-ratelimit-headers-11.
-    Draft11,
-    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, in seconds from now.
-    LegacyDelta,
-    /// The same headers with the reset as a Unix time.
-    LegacyEpoch,
-    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.
-    Draft6,
-}
 
 /// How keys appear in logs and in the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

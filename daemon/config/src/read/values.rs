@@ -6,13 +6,14 @@ use std::time::Duration;
 use http::HeaderName;
 use tollgate::{Cost, OnStoreError, Policy, TableFull};
 use tollgate_descriptors::Charging;
+use tollgate_headers::HeaderStyle;
 use tollgate_rules::{
     AmbiguousPaths, HostPattern, Ipv6Prefix, MethodName, Networks, OnMissing, OnNoRule, PathCase,
     PathPattern, Template,
 };
 
 use super::envoy::{FailureMode, RefundsAndLimits};
-use super::operation::{HeaderStyle, LogFormat, LogLevel, Privacy};
+use super::operation::{LogFormat, LogLevel, Privacy};
 use super::tokens::{Operators, Scope};
 use crate::address::Address;
 use crate::fields::FromValue;

@@ -3,7 +3,6 @@
 use hyper::StatusCode;
 use tollgate::{Answer, Decision, Micros, Policy, Reason};
 
-use crate::headers;
 use crate::json::Writer;
 use crate::problem::{quoted, shortened};
 use crate::reply::{self, Reply, is_unavailable};
@@ -102,7 +101,7 @@ impl Denial {
 fn violated<'a>(decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes: usize = 0;
-    for name in headers::violated(decisions).map(|name| quoted(&name)) {
+    for name in tollgate_headers::violated(decisions).map(|name| quoted(&name)) {
         if names.contains(&name) {
             continue;
         }

@@ -5,7 +5,7 @@ use hyper::http::request::Parts;
 
 use self::PropertySource::{Header, Request};
 use super::PREFIX;
-use tollgate_rules::AddressHeader;
+use tollgate_rules::{AddressFormat, AddressHeader};
 
 /// How a gateway describes its client's request. Each property has one source, and no other is
 /// read.
@@ -48,7 +48,7 @@ const NGINX: GatewayProtocol = GatewayProtocol {
     method: Header("X-Original-Method", "proxy_set_header X-Original-Method $request_method;"),
     target: Header("X-Original-URI", "proxy_set_header X-Original-URI $request_uri;"),
     host: Header("X-Original-Host", "proxy_set_header X-Original-Host $host;"),
-    address: AddressHeader { name: "X-Real-IP", is_list: false },
+    address: AddressHeader { name: "X-Real-IP", format: AddressFormat::Single },
     address_line: "proxy_set_header X-Real-IP $remote_addr;",
     joins_headers: false,
 };
@@ -59,7 +59,7 @@ const CADDY: GatewayProtocol = GatewayProtocol {
     method: Header("X-Forwarded-Method", "header_up X-Forwarded-Method {method}"),
     target: Header("X-Forwarded-Uri", "header_up X-Forwarded-Uri {uri}"),
     host: Header("X-Forwarded-Host", "header_up X-Forwarded-Host {hostport}"),
-    address: AddressHeader { name: "X-Forwarded-For", is_list: true },
+    address: AddressHeader { name: "X-Forwarded-For", format: AddressFormat::List },
     address_line: "header_up X-Forwarded-For {remote_host}",
     joins_headers: false,
 };
@@ -73,7 +73,7 @@ const TRAEFIK: GatewayProtocol = GatewayProtocol {
     method: Header("X-Forwarded-Method", TRAEFIK_LINE),
     target: Header("X-Forwarded-Uri", TRAEFIK_LINE),
     host: Header("X-Forwarded-Host", TRAEFIK_LINE),
-    address: AddressHeader { name: "X-Forwarded-For", is_list: true },
+    address: AddressHeader { name: "X-Forwarded-For", format: AddressFormat::List },
     address_line: TRAEFIK_LINE,
     joins_headers: false,
 };
@@ -84,7 +84,7 @@ const HAPROXY: GatewayProtocol = GatewayProtocol {
     method: Header("X-Forwarded-Method", r#"["x-forwarded-method"] = { txn.f:method() }"#),
     target: Header("X-Forwarded-Uri", r#"["x-forwarded-uri"] = { txn.f:pathq() }"#),
     host: Header("X-Forwarded-Host", r#"["x-forwarded-host"] = { txn.f:req_hdr("host") }"#),
-    address: AddressHeader { name: "X-Forwarded-For", is_list: true },
+    address: AddressHeader { name: "X-Forwarded-For", format: AddressFormat::List },
     address_line: r#"["x-forwarded-for"] = { txn.f:src() }"#,
     joins_headers: false,
 };
@@ -95,7 +95,7 @@ const ENVOY: GatewayProtocol = GatewayProtocol {
     method: Request,
     target: Request,
     host: Request,
-    address: AddressHeader { name: "X-Forwarded-For", is_list: true },
+    address: AddressHeader { name: "X-Forwarded-For", format: AddressFormat::List },
     address_line: "allowed_headers: { patterns: [{ exact: x-forwarded-for }] }, and \
                    use_remote_address: true",
     joins_headers: true,

@@ -24,7 +24,7 @@ pub(super) use self::gateway::{GATEWAYS, GatewayProtocol};
 use super::authentication::{TokenHeader, authenticate};
 use super::problem::{Problem, ProblemKind};
 use super::reply::{self, Reply};
-use super::{headers, traceparent};
+use super::traceparent;
 use tollgate_config::Scope;
 use tollgate_rules::{
     Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, Peer, RuleOutcome, query,
@@ -178,7 +178,7 @@ async fn execute(
     let decisions = call.checks.policies().zip(&answer.decisions);
     let mut reply = Denial::from_decisions(decisions.clone(), &answer)
         .map_or_else(reply::pass, |denial| denial.reply(deny));
-    headers::write(&context.active.headers, reply.headers_mut(), decisions);
+    tollgate_headers::write(&context.active.headers, reply.headers_mut(), decisions);
     Ok(reply)
 }
 

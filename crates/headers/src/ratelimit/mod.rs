@@ -1,19 +1,46 @@
-//! Rate limit headers in the styles of the configuration.
+//! Rate limit headers of a response.
 
 mod draft11;
 mod quota;
 #[cfg(test)]
 mod tests;
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{Decision, Policy};
-use tollgate_config::HeaderStyle;
 
 use self::quota::Quota;
-pub(super) use self::quota::violated;
+pub use self::quota::violated;
+
+/// A style of rate limit headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeaderStyle {
+    /// `RateLimit-Policy` and `RateLimit`, as in draft-ietf-httpapi-ratelimit-headers-11.
+    Draft11,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, in seconds from now.
+    LegacyDelta,
+    /// The same headers with the reset as a Unix time.
+    LegacyEpoch,
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.
+    Draft6,
+}
 
 /// Writes the limits of these decisions in each of the styles. Omits shadow policies, and decisions
 /// without limits, such as those of a key list.
+///
+/// # Examples
+/// ```
+/// use http::HeaderMap;
+/// use tollgate::{Key, MemoryLimiter, Policy};
+/// use tollgate_headers::{HeaderStyle, write};
+///
+/// let policy = Policy::new("api", ["10/s".parse()?])?;
+/// let decision = MemoryLimiter::new().check(&policy, Key::new("user:42")?);
+/// let mut headers = HeaderMap::new();
+/// write(&[HeaderStyle::Draft11], &mut headers, [(&policy, &decision)].into_iter());
+/// assert_eq!(headers["ratelimit-policy"], r#""api";q=10;w=1"#);
+/// assert_eq!(headers["ratelimit"], r#""api";r=9;t=1"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write<'a>(
     styles: &[HeaderStyle],
     headers: &mut HeaderMap,

@@ -1,6 +1,6 @@
 //! Headers of real decisions, parsed by an independent parser.
 
-use hyper::header::HeaderMap;
+use http::header::HeaderMap;
 use proptest::prelude::*;
 use sfv::{BareItem, Item, ListEntry, Parser};
 use tollgate::{
@@ -8,8 +8,8 @@ use tollgate::{
     Request, Timestamp,
 };
 
+use super::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
 use super::write;
-use tollgate_config::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
 
 /// A limiter whose clock is stopped, 1.5 s after the beginning of a minute.
 fn limiter() -> (MemoryLimiter, ManualClock) {
@@ -39,7 +39,7 @@ fn written(styles: &[HeaderStyle], policies: &[&Policy], answer: &Answer) -> Hea
 }
 
 fn lines(headers: &HeaderMap) -> String {
-    let line = |(name, value): (&_, &hyper::header::HeaderValue)| {
+    let line = |(name, value): (&_, &http::header::HeaderValue)| {
         format!("{name}: {}", value.to_str().unwrap())
     };
     headers.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -1,7 +1,7 @@
 //! `draft11`: `RateLimit-Policy: "api";q=10;w=1` and `RateLimit: "api";r=9;t=1`, with one item per
 //! limit, as draft-ietf-httpapi-ratelimit-headers-11 and the grammar of RFC 9651 define them.
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::quota::Quota;
 

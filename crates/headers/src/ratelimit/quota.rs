@@ -64,7 +64,7 @@ pub(super) fn binding<'a>(quotas: impl Iterator<Item = Quota<'a>>) -> Option<Quo
 }
 
 /// The names of the limits that deny, as in the headers; of the policy if none of its limits does.
-pub(crate) fn violated<'a>(
+pub fn violated<'a>(
     decisions: impl Iterator<Item = (&'a Policy, &'a Decision)>,
 ) -> impl Iterator<Item = String> {
     let denied = decisions.filter(|(_, decision)| !decision.allowed);

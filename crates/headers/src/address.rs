@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::header::{HeaderMap, HeaderValue};
 
+use super::forwarded::{node, rsplit_unquoted};
 use super::network::{Networks, Peer};
 
 /// The header in which a proxy reports the address of its client.
@@ -12,9 +13,32 @@ use super::network::{Networks, Peer};
 pub struct AddressHeader {
     /// The name of the header.
     pub name: &'static str,
-    /// Whether the header is a list to which each proxy appends its peer; otherwise it is one
-    /// address.
-    pub is_list: bool,
+    /// The format of its value.
+    pub format: AddressFormat,
+}
+
+impl AddressHeader {
+    /// `X-Forwarded-For`, to which each proxy appends the address of its peer.
+    pub const X_FORWARDED_FOR: Self =
+        AddressHeader { name: "x-forwarded-for", format: AddressFormat::List };
+    /// `Forwarded`, as in RFC 7239.
+    pub const FORWARDED: Self =
+        AddressHeader { name: "forwarded", format: AddressFormat::Forwarded };
+    /// `X-Real-IP`, which the proxy replaces with the address of its peer.
+    pub const X_REAL_IP: Self = AddressHeader { name: "x-real-ip", format: AddressFormat::Single };
+}
+
+/// The format of the value of an [`AddressHeader`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressFormat {
+    /// One address.
+    Single,
+    /// A list of addresses to which each proxy appends its peer.
+    List,
+    /// A list of elements such as `for="[2001:db8::1]:4711";proto=https`, to which each proxy
+    /// appends one.
+    Forwarded,
 }
 
 /// The client's address cannot be determined. The message states the remedy.
@@ -38,9 +62,7 @@ impl fmt::Display for ClientAddressError {
         match self {
             ClientAddressError::Untrusted(peer) => write!(
                 f,
-                "{peer} is not a trusted proxy, so the client address that it sends is ignored; if \
-                 it is your gateway, write trusted_proxies: [{}]",
-                in_yaml(*peer)
+                "{peer} is not a trusted proxy, so the client address that it sends is ignored"
             ),
             ClientAddressError::Missing(header, peer) => write!(
                 f,
@@ -62,12 +84,6 @@ impl fmt::Display for ClientAddressError {
 
 impl std::error::Error for ClientAddressError {}
 
-/// A peer as an element of a YAML list, quoted if it contains a colon.
-fn in_yaml(peer: Peer) -> String {
-    let text = peer.to_string();
-    if text.contains(':') { format!("\"{text}\"") } else { text }
-}
-
 /// Returns the client's address from the header, if the peer is trusted. In a list it is the
 /// rightmost address that is not a trusted proxy, or the leftmost if all are. Entries further to
 /// the left are under the client's control and are not read.
@@ -84,20 +100,27 @@ pub fn client_address(
         return Err(ClientAddressError::Untrusted(peer));
     }
     let lines = headers.get_all(header.name);
-    if !header.is_list {
+    if header.format == AddressFormat::Single {
         let mut lines = lines.iter();
         return match (lines.next(), lines.next()) {
             (None, _) => Err(ClientAddressError::Missing(header.name, peer)),
-            (Some(line), None) => read(line.as_bytes(), header.name),
+            (Some(line), None) => read(line.as_bytes(), header),
             (Some(_), Some(_)) => Err(ClientAddressError::Repeated(header.name, peer)),
         };
     }
     // Several header lines form one list, in order.
-    let entries =
-        lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|x| x.rsplit(|i| *i == b','));
+    let entries = lines.iter().rev().map(HeaderValue::as_bytes).flat_map(|line| {
+        let (quoted, plain) = match header.format {
+            AddressFormat::Forwarded => (Some(rsplit_unquoted(line, b',')), None),
+            AddressFormat::Single | AddressFormat::List => {
+                (None, Some(line.rsplit(|byte| *byte == b',')))
+            }
+        };
+        quoted.into_iter().flatten().chain(plain.into_iter().flatten())
+    });
     let mut leftmost = Err(ClientAddressError::Missing(header.name, peer));
     for entry in entries {
-        let address = read(entry, header.name)?;
+        let address = read(entry, header)?;
         if !trusted.contains(address) {
             return Ok(address);
         }
@@ -107,10 +130,14 @@ pub fn client_address(
 }
 
 /// Parses an entry. An IPv4-mapped IPv6 address becomes the IPv4 address.
-fn read(entry: &[u8], header: &'static str) -> Result<IpAddr, ClientAddressError> {
-    parse(entry.trim_ascii()).map(|x| x.to_canonical()).ok_or_else(|| {
+fn read(entry: &[u8], header: AddressHeader) -> Result<IpAddr, ClientAddressError> {
+    let address = match header.format {
+        AddressFormat::Forwarded => node(entry).and_then(|node| parse(&node)),
+        AddressFormat::Single | AddressFormat::List => parse(entry.trim_ascii()),
+    };
+    address.map(|address| address.to_canonical()).ok_or_else(|| {
         let shown: String = String::from_utf8_lossy(entry).trim().chars().take(64).collect();
-        ClientAddressError::Invalid(header, shown.into())
+        ClientAddressError::Invalid(header.name, shown.into())
     })
 }
 
@@ -144,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    const LIST: AddressHeader = AddressHeader { name: "x-forwarded-for", is_list: true };
-    const ONE: AddressHeader = AddressHeader { name: "x-real-ip", is_list: false };
+    const LIST: AddressHeader = AddressHeader::X_FORWARDED_FOR;
+    const ONE: AddressHeader = AddressHeader::X_REAL_IP;
 
     fn client(header: AddressHeader, lines: &[&str], peer: &str) -> String {
         let mut headers = HeaderMap::new();
@@ -249,6 +276,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn client_of_forwarded_is_the_rightmost_untrusted_node() {
+        let invalid = |entry: &str| {
+            format!("forwarded has {entry:?} where a trusted proxy should have put an address")
+        };
+        for (lines, expected) in [
+            (&["for=203.0.113.7;proto=https"][..], "203.0.113.7".to_owned()),
+            (&["for=1.2.3.4, for=203.0.113.7"], "203.0.113.7".to_owned()),
+            (&["for=1.2.3.4", "FOR=\"203.0.113.7:80\", for=10.0.0.2"], "203.0.113.7".to_owned()),
+            (&["for=\"[2001:db8::1]:4711\""], "2001:db8::1".to_owned()),
+            (&["for=\"[::ffff:203.0.113.7]\""], "203.0.113.7".to_owned()),
+            // The client sent an open quote, which must not swallow what the proxy added.
+            (&["for=\"1.2.3.4, for=203.0.113.7"], "203.0.113.7".to_owned()),
+            (&["by=\", for=203.0.113.7"], "203.0.113.7".to_owned()),
+            (&["for=unknown"], invalid("for=unknown")),
+            (&["for=_hidden, for=10.0.0.2"], invalid("for=_hidden")),
+            (&["for=1.2.3.4;for=5.6.7.8"], invalid("for=1.2.3.4;for=5.6.7.8")),
+            (&["203.0.113.7"], invalid("203.0.113.7")),
+        ] {
+            assert_eq!(client(AddressHeader::FORWARDED, lines, "10.1.2.3"), expected, "{lines:?}");
+        }
+    }
+
     /// CVE-2024-45410: a client makes a proxy strip the header. That is an error; the peer's
     /// address is not used instead.
     #[test]
@@ -271,7 +321,7 @@ mod tests {
         }
         for peer in ["192.0.2.1", "::ffff:192.0.2.1"] {
             let expected = "192.0.2.1 is not a trusted proxy, so the client address that it sends \
-                            is ignored; if it is your gateway, write trusted_proxies: [192.0.2.1]";
+                            is ignored";
             assert_eq!(client(LIST, &["203.0.113.7"], peer), expected);
         }
     }
@@ -290,14 +340,19 @@ mod tests {
                 (format!("{v6}%en{port}"), IpAddr::V6(v6).to_canonical()),
             ];
             for (text, address) in spellings {
-                prop_assert_eq!(read(text.as_bytes(), "x"), Ok(address), "{}", text);
+                prop_assert_eq!(read(text.as_bytes(), LIST), Ok(address), "{}", text);
+                let element = format!("proto=http;for=\"{text}\"");
+                let forwarded = read(element.as_bytes(), AddressHeader::FORWARDED);
+                prop_assert_eq!(forwarded, Ok(address), "{}", element);
             }
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(entry in prop::collection::vec(any::<u8>(), 0..64)) {
-            if let Err(error) = read(&entry, "x") {
-                prop_assert!(error.to_string().len() < 1_024);
+            for header in [LIST, ONE, AddressHeader::FORWARDED] {
+                if let Err(error) = read(&entry, header) {
+                    prop_assert!(error.to_string().len() < 1_024);
+                }
             }
         }
     }
