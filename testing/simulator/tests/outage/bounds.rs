@@ -57,9 +57,24 @@ fn worst(name: &str, events: &[Event]) -> u64 {
     worst
 }
 
+/// Asserts that what the store has charged for a limit of a day includes, whenever it admits a request,
+/// all that the process of the request was granted before, by the store or by its share.
+fn check_own_charges(trace: &Trace, key: usize) {
+    let is_of = |event: &&Event| (event.policy, event.key, event.is_admitted) == (0, key, true);
+    let admitted: Vec<_> = trace.events.iter().filter(is_of).collect();
+    for event in admitted.iter().filter(|event| !event.is_local) {
+        let is_earlier =
+            |other: &&&Event| other.process == event.process && other.at < event.sent_at;
+        let own: u64 = admitted.iter().filter(is_earlier).map(|event| event.cost).sum();
+        let charged = LIMIT - event.remaining;
+        assert!(charged >= own + event.cost, "{charged} charged, {own} granted before");
+    }
+}
+
 /// Asserts that a trace keeps its bounds; returns how far it exceeded the limits.
 pub(crate) fn check(trace: &Trace, isolated: u64, processes: u64) -> Overshoot {
     let mut overshoot = Overshoot::default();
+    (0..KEYS.len()).for_each(|key| check_own_charges(trace, key));
     for (policy, (name, _)) in POLICIES.iter().enumerate() {
         for key in 0..KEYS.len() {
             let events = |include: &dyn Fn(&Event) -> bool| -> Vec<Event> {

@@ -105,8 +105,15 @@ async fn run(world: World) -> (Fault, Trace, Overshoot) {
     let traffic = traffic::start(&world, &processes);
     tokio::time::sleep(Duration::from_millis(rng.u64(0..8_000))).await;
     let began_at = world.now_micros();
+    for _ in 0..rng.usize(0..3) {
+        // The store fails again soon after the processes have charged it.
+        fault.begin(&server, &isolated);
+        tokio::time::sleep(Duration::from_millis(rng.u64(100..3_000))).await;
+        fault.end(&server, &isolated);
+        tokio::time::sleep(Duration::from_millis(rng.u64(100..3_000))).await;
+    }
     fault.begin(&server, &isolated);
-    tokio::time::sleep(Duration::from_millis(rng.u64(100..30_000))).await;
+    tokio::time::sleep(Duration::from_millis(rng.u64(100..20_000))).await;
     fault.end(&server, &isolated);
     let ended_at = world.now_micros();
     let loses_replies = rng.bool();

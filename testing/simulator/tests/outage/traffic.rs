@@ -33,6 +33,7 @@ pub(crate) fn policy(index: usize) -> Policy {
 /// A process with a limiter.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
+    world: World,
     client: Client,
     limiter: Limiter,
     policies: Vec<Policy>,
@@ -50,16 +51,21 @@ impl Process {
         // It starts without the store, too.
         let _ = store.ready().await;
         let clock = ManualClock::at(Timestamp::from_micros(world.now_micros()));
-        let (world, ticking) = (world.clone(), clock.clone());
+        let (shown, ticking) = (world.clone(), clock.clone());
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(TICK).await;
-                ticking.set(Timestamp::from_micros(world.now_micros()));
+                ticking.set(Timestamp::from_micros(shown.now_micros()));
             }
         });
         let limiter = Limiter::builder().clock(clock).deadline(DEADLINE).with_store(store);
         tokio::time::sleep(Duration::from_millis(50)).await;
-        Process { client, limiter, policies: (0..POLICIES.len()).map(policy).collect() }
+        Process {
+            world: world.clone(),
+            client,
+            limiter,
+            policies: (0..POLICIES.len()).map(policy).collect(),
+        }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -76,7 +82,7 @@ impl Process {
     }
 
     async fn check(&self, policy: usize, key: usize, cost: u64) -> Event {
-        let start = Instant::now();
+        let (start, sent_at) = (Instant::now(), self.world.now_micros());
         let name = Key::new(KEYS[key].as_bytes()).unwrap();
         let decision =
             self.limiter.check_cost(&self.policies[policy], name, Cost::new(cost).unwrap());
@@ -85,19 +91,23 @@ impl Process {
         assert!(took <= DEADLINE + TICK, "a decision took {took:?}");
         let (at, is_admitted) = (decision.time.as_micros(), decision.allowed());
         let is_local = decision.source == Source::Fallback;
-        Event { at, policy, key, cost, is_admitted, is_local }
+        let (process, remaining) = (self.client.index(), decision.remaining);
+        Event { process, sent_at, remaining, at, policy, key, cost, is_admitted, is_local }
     }
 }
 
 /// A decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
+    pub(crate) process: usize,
+    pub(crate) sent_at: u64,
     /// The time of the decision, in µs.
     pub(crate) at: u64,
     pub(crate) policy: usize,
     pub(crate) key: usize,
     pub(crate) cost: u64,
     pub(crate) is_admitted: bool,
+    pub(crate) remaining: u64,
     /// Whether the process decided with its share.
     pub(crate) is_local: bool,
 }
