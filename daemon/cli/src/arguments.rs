@@ -1,7 +1,7 @@
 //! Arguments of the commands.
 
 use std::ffi::OsString;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -221,7 +221,7 @@ pub(crate) struct Refund {
     #[command(flatten)]
     pub(crate) operation: KeyOperation,
     /// The cost to give back
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cost)]
     pub(crate) cost: NonZeroU64,
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct Penalize {
     #[command(flatten)]
     pub(crate) operation: KeyOperation,
     /// The cost to charge
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cost)]
     pub(crate) cost: NonZeroU64,
 }
 
@@ -313,14 +313,22 @@ pub(crate) struct Init {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tollgate: Option<Address>,
     /// The gateway's port
-    #[arg(long, value_name = "PORT", default_value = "8000")]
-    pub(crate) listen: std::num::NonZeroU16,
+    #[arg(long, value_name = "PORT", default_value = "8000", value_parser = parse_port)]
+    pub(crate) listen: NonZeroU16,
     /// Print only this file
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     pub(crate) file: Option<String>,
     /// Write the files into this directory instead of printing them
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+}
+
+fn parse_cost(text: &str) -> Result<NonZeroU64, &'static str> {
+    text.parse().map_err(|_| "write a whole number of at least 1")
+}
+
+fn parse_port(text: &str) -> Result<NonZeroU16, &'static str> {
+    text.parse().map_err(|_| "write a port from 1 to 65535, without an address")
 }
 
 impl Init {

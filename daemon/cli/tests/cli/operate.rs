@@ -215,7 +215,10 @@ fn unreachable_daemon_and_invalid_arguments_exit_with_2() {
         ),
         (&["block", "api", "a", "--url", "unix:/none"], "no daemon at unix:/none"),
         (&["block", "api", "a", "--for", "soon"], "invalid value 'soon' for '--for <TIME>'"),
-        (&["refund", "api", "a", "--cost", "0"], "invalid value '0' for '--cost <N>'"),
+        (
+            &["refund", "api", "a", "--cost", "0"],
+            "invalid value '0' for '--cost <N>': write a whole number of at least 1",
+        ),
         (&["reset", "api", ""], "the key is empty"),
         (&["unblock", "api"], "required arguments were not provided"),
     ] {
