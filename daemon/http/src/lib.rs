@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
-use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote, ResponseKind};
+use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote};
 
 pub use self::authentication::{TokenHeader, authenticate, is_operator};
 pub use self::body::read;
@@ -31,7 +31,7 @@ use tollgate_document::did_you_mean;
 /// A decision as the JSON API returns it.
 #[must_use]
 pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
-    json::decision(policy, decision, ResponseKind::Verdict, None)
+    json::decision(policy, decision, None)
 }
 
 /// The header `traceparent` of a request.
