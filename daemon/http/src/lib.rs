@@ -54,6 +54,8 @@ const OTHER_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthcheck", "/json"];
 pub struct HttpState {
     /// Requests of gateways that failed.
     undecided: LogThrottle,
+    /// Requests of gateways with a tier that the policy does not have.
+    unknown_tiers: LogThrottle,
 }
 
 /// Answers one request.
@@ -67,7 +69,7 @@ pub async fn answer(
         Ok(Route::OpenApi) => answer_openapi(engine, remote, &request).await,
         Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
         Ok(Route::ForwardAuth(gateway)) => {
-            Ok(forward::answer(engine, &state.undecided, remote, gateway, request).await)
+            Ok(forward::answer(engine, state, remote, gateway, request).await)
         }
         Err(problem) => Err(problem),
     };
