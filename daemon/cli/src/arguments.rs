@@ -262,8 +262,9 @@ pub(crate) enum ConfigCommand {
         /// The configuration files, or files and directories of envoyproxy/ratelimit
         #[arg(value_name = "FILE|DIR", required = true)]
         files: Vec<PathBuf>,
-        /// The configuration that is replaced: warn about limits that start unused for every key
-        #[arg(long, value_name = "FILE")]
+        /// The configuration, or the files of envoyproxy/ratelimit, that is replaced: warn about limits
+        /// that start unused for every key
+        #[arg(long, value_name = "FILE|DIR")]
         replaces: Option<PathBuf>,
         /// The output format
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]

@@ -52,6 +52,7 @@ pub use schema::{MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, short_token};
 pub use store::{Password, StoreConfig, StoreUrl};
 pub use tollgate_descriptors::Charging;
 pub use tollgate_document::{ConfigError, ConfigErrors, FileLocation};
+pub use warnings::{logged_limits, unused_limits_of_rules};
 pub use xds::{XdsOptions, XdsTls};
 
 use tollgate_descriptors::Domains;
