@@ -64,6 +64,18 @@ pub(crate) struct Ratelimit {
     /// Also serve the JSON API and forward auth of Tollgate on the HTTP port
     #[arg(long)]
     pub(crate) json_api: bool,
+
+    /// Which clients may block and reset keys over the JSON API, which is then served; none by
+    /// default
+    #[arg(long, value_name = "CLIENTS")]
+    pub(crate) operators: Option<RatelimitOperators>,
+}
+
+/// The clients that may operate `tollgate ratelimit`, which has no tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RatelimitOperators {
+    /// Programs on this machine, and port forwarding to it
+    Loopback,
 }
 
 /// A daemon, and the token for it.
