@@ -1,7 +1,7 @@
 //! Arguments of the commands.
 
 use std::ffi::OsString;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -64,6 +64,18 @@ pub(crate) struct Ratelimit {
     /// Also serve the JSON API and forward auth of Tollgate on the HTTP port
     #[arg(long)]
     pub(crate) json_api: bool,
+
+    /// Which clients may block and reset keys over the JSON API, which is then served; none by
+    /// default
+    #[arg(long, value_name = "CLIENTS")]
+    pub(crate) operators: Option<RatelimitOperators>,
+}
+
+/// The clients that may operate `tollgate ratelimit`, which has no tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RatelimitOperators {
+    /// Programs on this machine, and port forwarding to it
+    Loopback,
 }
 
 /// A daemon, and the token for it.
@@ -221,7 +233,7 @@ pub(crate) struct Refund {
     #[command(flatten)]
     pub(crate) operation: KeyOperation,
     /// The cost to give back
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cost)]
     pub(crate) cost: NonZeroU64,
 }
 
@@ -234,7 +246,7 @@ pub(crate) struct Penalize {
     #[command(flatten)]
     pub(crate) operation: KeyOperation,
     /// The cost to charge
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cost)]
     pub(crate) cost: NonZeroU64,
 }
 
@@ -262,8 +274,9 @@ pub(crate) enum ConfigCommand {
         /// The configuration files, or files and directories of envoyproxy/ratelimit
         #[arg(value_name = "FILE|DIR", required = true)]
         files: Vec<PathBuf>,
-        /// The configuration that is replaced: warn about limits that start unused for every key
-        #[arg(long, value_name = "FILE")]
+        /// The configuration, or the files of envoyproxy/ratelimit, that is replaced: warn about limits
+        /// that start unused for every key
+        #[arg(long, value_name = "FILE|DIR")]
         replaces: Option<PathBuf>,
         /// The output format
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -313,14 +326,22 @@ pub(crate) struct Init {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tollgate: Option<Address>,
     /// The gateway's port
-    #[arg(long, value_name = "PORT", default_value = "8000")]
-    pub(crate) listen: std::num::NonZeroU16,
+    #[arg(long, value_name = "PORT", default_value = "8000", value_parser = parse_port)]
+    pub(crate) listen: NonZeroU16,
     /// Print only this file
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     pub(crate) file: Option<String>,
     /// Write the files into this directory instead of printing them
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+}
+
+fn parse_cost(text: &str) -> Result<NonZeroU64, &'static str> {
+    text.parse().map_err(|_| "write a whole number of at least 1")
+}
+
+fn parse_port(text: &str) -> Result<NonZeroU16, &'static str> {
+    text.parse().map_err(|_| "write a port from 1 to 65535, without an address")
 }
 
 impl Init {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use tollgate_server::{
-    Config as Configuration, ConfigError, ConfigErrors, Layers, check_files, domain_file_warnings,
-    has_domains,
+    Config as Configuration, ConfigError, ConfigErrors, Layers, LoadedConfig, check_files,
+    domain_file_warnings, has_domains,
 };
 
 use crate::FAILURE;
@@ -100,16 +100,7 @@ struct Checked {
 /// names.
 fn read(file: &Path) -> Result<Checked, ConfigErrors> {
     let has_domains = has_domains(file);
-    let loaded = if has_domains {
-        let layers = Layers::new().flag("FILE", "envoy.config", &file.display().to_string());
-        // The user knows no field; the message names the file and the line.
-        layers.partial().map_err(|errors| {
-            let messages: Vec<_> = errors.iter().map(ConfigError::message).collect();
-            ConfigError::new(messages.join("\n"))
-        })?
-    } else {
-        Layers::new().file(file).partial()?
-    };
+    let loaded = load(file, has_domains)?;
     check_files(&loaded)?;
     let mut warnings = loaded.warnings();
     let named = domain_file_warnings(&loaded.config.envoy.config);
@@ -117,18 +108,30 @@ fn read(file: &Path) -> Result<Checked, ConfigErrors> {
     Ok(Checked { has_domains, warnings, config: loaded.config })
 }
 
+fn load(file: &Path, has_domains: bool) -> Result<LoadedConfig, ConfigErrors> {
+    if has_domains {
+        let layers = Layers::new().flag("FILE", "envoy.config", &file.display().to_string());
+        // The user knows no field; the message names the file and the line.
+        layers.partial().map_err(|errors| {
+            let messages: Vec<_> = errors.iter().map(ConfigError::message).collect();
+            ConfigError::new(messages.join("\n")).into()
+        })
+    } else {
+        Layers::new().file(file).partial()
+    }
+}
+
 /// Checks each file or directory, without environment variables and flags.
 fn check(files: &[PathBuf], replaced: Option<&Path>, format: Form) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
-    let replaced = replaced.map(|file| Layers::new().file(file).partial()).transpose()?;
+    let replaced = replaced.map(|file| load(file, has_domains(file))).transpose()?;
     for file in files {
         let mut read = read(file);
         match (&mut read, &replaced) {
             (Err(_), _) => code = ExitCode::from(FAILURE),
             (Ok(checked), Some(replaced)) => {
-                let unused = checked.config.policies.unused_limits(&replaced.config.policies);
-                let unused = unused.iter().map(|limit| ConfigError::new(limit.to_string()));
-                checked.warnings.extend(unused);
+                let unused = checked.config.unused_limits(&replaced.config);
+                checked.warnings.extend(unused.into_iter().map(ConfigError::new));
             }
             (Ok(_), None) => {}
         }

@@ -7,7 +7,7 @@ use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tollgate::{Policies, Timestamp};
-use tollgate_server::rules::{Client, Facts, MatchedCheck, OnNoRule, RuleOutcome};
+use tollgate_server::rules::{Client, Facts, KeyError, MatchedCheck, OnNoRule, RuleOutcome};
 use tollgate_server::{Layers, check_files};
 
 use crate::arguments::{Explain, Form};
@@ -41,8 +41,9 @@ pub(crate) fn run(arguments: &Explain) -> Result<ExitCode> {
     facts.ipv6_prefix = config.ipv6_prefix;
     facts.jwt = config.jwt.as_ref();
     facts.now = now()?;
-    let rules = config.rules.matching(&facts)?;
-    let (outcome, checks) = match config.rules.evaluate(&facts, config.limits.key_bytes)? {
+    let rules = config.rules.matching(&facts).map_err(with_remedy)?;
+    let outcome = config.rules.evaluate(&facts, config.limits.key_bytes).map_err(with_remedy)?;
+    let (outcome, checks) = match outcome {
         RuleOutcome::Checks(checks) if checks.is_empty() => {
             ("admitted: all checks are skipped".to_owned(), Vec::new())
         }
@@ -63,6 +64,18 @@ pub(crate) fn run(arguments: &Explain) -> Result<ExitCode> {
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error, with the option that avoids it.
+fn with_remedy(error: KeyError) -> anyhow::Error {
+    match error {
+        KeyError::Address(_) => {
+            anyhow!(
+                "the rule needs the client's address; add --address, such as --address 203.0.113.7"
+            )
+        }
+        error => error.into(),
+    }
 }
 
 fn headers(lines: &[String]) -> Result<HeaderMap> {

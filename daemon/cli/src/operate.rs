@@ -1,5 +1,6 @@
 //! The commands of operators: `block`, `unblock`, `reset`, `refund`, `penalize` and `inspect`.
 
+use std::fmt;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 
@@ -23,17 +24,16 @@ struct Change {
     granted: u64,
     capacity: u64,
     remaining: u64,
-    /// `null` if the key is blocked without an end.
-    reset_after: Option<Box<RawValue>>,
+    /// The key's block, after `block`, `unblock` and `reset`.
+    block: Option<BlockState>,
     /// Why the operation may not have the effect that was meant.
     hint: Option<String>,
 }
 
 pub(crate) fn block(arguments: &Block) -> Result<ExitCode> {
     let span = arguments.span.as_ref().map(|span| ("for", json!(span)));
-    change(&arguments.operation, "block", span, |change| match &change.reset_after {
-        Some(seconds) => format!("blocked for {seconds}s"),
-        None => "blocked until it is unblocked".to_owned(),
+    change(&arguments.operation, "block", span, |change| {
+        change.block.as_ref().map_or_else(String::new, ToString::to_string)
     })
 }
 
@@ -47,10 +47,11 @@ pub(crate) fn unblock(arguments: &KeyOperation) -> Result<ExitCode> {
 pub(crate) fn reset(arguments: &KeyOperation) -> Result<ExitCode> {
     change(arguments, "reset", None, |change| {
         let result = if change.changed { "reset" } else { "nothing to reset" };
-        // Without state, only a block differs from an unknown key.
-        match change.reset_after.as_deref().map(RawValue::get) {
-            Some("0") => format!("{result}, {}", change.left()),
-            _ => format!("{result}, still blocked; `tollgate unblock` removes the block"),
+        match &change.block {
+            None => format!("{result}, {}", change.left()),
+            Some(block) => {
+                format!("{result}, still {block}; `tollgate unblock` removes the block")
+            }
         }
     })
 }
@@ -124,6 +125,15 @@ struct BlockState {
     ends_after: Option<Box<RawValue>>,
 }
 
+impl fmt::Display for BlockState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ends_after {
+            Some(seconds) => write!(f, "blocked for {seconds}s"),
+            None => f.write_str("blocked until it is unblocked"),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct LimitState {
     limit: String,
@@ -165,10 +175,7 @@ pub(crate) fn inspect(arguments: &KeyOperation) -> Result<ExitCode> {
 /// The state of a key, one line for each limit, lease, reservation and block.
 fn text(subject: &Subject, state: &Inspection) -> String {
     let mut lines = vec![format!("{}  {}", subject.printable_key(), subject.policy)];
-    lines.extend(state.block.as_ref().map(|block| match &block.ends_after {
-        Some(seconds) => format!("blocked for {seconds}s"),
-        None => "blocked until it is unblocked".to_owned(),
-    }));
+    lines.extend(state.block.as_ref().map(ToString::to_string));
     for LimitState { limit, capacity, used, reset_after, leases } in &state.limits {
         let recovers = match reset_after.get() {
             "0" => String::new(),

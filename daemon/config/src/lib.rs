@@ -53,6 +53,7 @@ pub use store::{Password, StoreConfig, StoreUrl};
 pub use tollgate_descriptors::Charging;
 pub use tollgate_document::{ConfigError, ConfigErrors, FileLocation};
 pub use tollgate_headers::HeaderStyle;
+pub use warnings::{logged_limits, unused_limits_of_rules};
 pub use xds::{XdsOptions, XdsTls};
 
 use tollgate_descriptors::Domains;

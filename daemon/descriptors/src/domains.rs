@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use envoy_types::pb::ratelimit::config::ratelimit::v3::RateLimitConfig;
 use foldhash::fast::FixedState;
-use tollgate::Policy;
+use tollgate::{Limit, Policy};
 
 use super::build::Builder;
 use super::config::{self, DomainConfig};
@@ -202,6 +203,49 @@ impl Domains {
             let rules = domain.nodes.iter().filter_map(|node| node.rule.as_ref());
             rules.filter_map(Rule::policy).map(|policy| (&*domain.name, policy))
         })
+    }
+}
+
+/// A limit that starts unused for every key, because the rule of a domain has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct UnusedLimit<'a> {
+    /// The domain and the composite keys that lead to the rule, joined by `.`.
+    path: &'a str,
+    limit: &'a Limit,
+    replaced: &'a Policy,
+}
+
+impl fmt::Display for UnusedLimit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnusedLimit { path, limit, replaced } = self;
+        write!(
+            f,
+            "rule {path}: the limit {limit} starts unused for every key, because {replaced} has none \
+             of its kind and window"
+        )
+    }
+}
+
+impl Domains {
+    /// The limits that start unused for every key if these rules replace others, in the order of the
+    /// files. The other limits of these rules keep what each key has used.
+    #[must_use]
+    pub fn unused_limits<'a>(&'a self, replaced: &'a Domains) -> Vec<UnusedLimit<'a>> {
+        let before: HashMap<_, _> = replaced.rule_policies().collect();
+        let mut unused = Vec::new();
+        for (path, policy) in self.rule_policies() {
+            if let Some(replaced) = before.get(path) {
+                let limits = policy.unused_limits(replaced);
+                unused.extend(limits.map(|limit| UnusedLimit { path, limit, replaced }));
+            }
+        }
+        unused
+    }
+
+    /// The policies of all rules that have one, with the path of each.
+    fn rule_policies(&self) -> impl Iterator<Item = (&str, &Policy)> {
+        let nodes = self.domains.iter().flat_map(|domain| &domain.nodes);
+        nodes.filter_map(|node| Some((&*node.path, node.rule.as_ref()?.policy()?)))
     }
 }
 

@@ -19,7 +19,7 @@ mod yaml;
 
 use tollgate::OnStoreError;
 
-pub use domains::{Domains, Lookup, Matched};
+pub use domains::{Domains, Lookup, Matched, UnusedLimit};
 pub use error::DescriptorConfigError;
 pub use key::key;
 pub use rule::{Limits, Rule, RuleRef};

@@ -175,6 +175,8 @@ pub struct Call<'a, 'r> {
     request_id: Option<RequestId<'a>>,
     /// How its decisions are counted.
     counting: Counting,
+    /// Whether the client is admitted although a check denies.
+    is_shadow: bool,
     /// Whether a decision without the store is an error.
     requires_store: bool,
     /// Its audit records, each with the index of its check; they end with the execution.
@@ -191,8 +193,8 @@ impl<'a, 'r> Call<'a, 'r> {
             }
             Action::Execute(_) | Action::Inspect => Counting::Nothing,
         };
-        let (request_id, requires_store, audits) = (None, false, Vec::new());
-        Call { action, checks, request_id, counting, requires_store, audits }
+        let (request_id, is_shadow, requires_store, audits) = (None, false, false, Vec::new());
+        Call { action, checks, request_id, counting, is_shadow, requires_store, audits }
     }
 
     /// Sets the idempotency key of this client.
@@ -206,6 +208,13 @@ impl<'a, 'r> Call<'a, 'r> {
     #[must_use]
     pub fn with_counting(self, counting: Counting) -> Self {
         Call { counting, ..self }
+    }
+
+    /// Sets whether the protocol admits the client whatever the checks decide: denials then count as
+    /// `shadow_denied`, and are not logged.
+    #[must_use]
+    pub fn with_shadow(self, is_shadow: bool) -> Self {
+        Call { is_shadow, ..self }
     }
 
     /// Sets whether the call fails while the store is unavailable, whatever its policies decide
@@ -266,6 +275,7 @@ impl<'a, 'r> Call<'a, 'r> {
             checks: self.checks.into_owned(),
             request_id: self.request_id.map(RequestId::into_owned),
             counting: self.counting,
+            is_shadow: self.is_shadow,
             requires_store: self.requires_store,
             audits: self.audits,
         }
@@ -293,7 +303,7 @@ impl<'a, 'r> Call<'a, 'r> {
         result: &'c Result<Outcome, StoreError>,
         request_error: Option<&'c StoreError>,
     ) -> impl Iterator<Item = CountedCheck<'c>> {
-        let counting = self.counting;
+        let (counting, is_shadow) = (self.counting, self.is_shadow);
         let checks = match counting {
             Counting::Nothing => &[],
             Counting::Answer | Counting::Never => self.checks.as_slice(),
@@ -310,7 +320,7 @@ impl<'a, 'r> Call<'a, 'r> {
                     Counting::Answer | Counting::Nothing => Cow::Borrowed(decision),
                 }
             });
-            CountedCheck { policy: &check.policy, key: &check.key, result: decision }
+            CountedCheck { policy: &check.policy, key: &check.key, is_shadow, result: decision }
         })
     }
 }

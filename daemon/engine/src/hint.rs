@@ -48,9 +48,11 @@ fn is_unused(action: Action, outcome: &Outcome) -> bool {
         (Action::Execute(operation), Outcome::Decision(decision)) => {
             let is_known = match operation {
                 Operation::Block { .. } => has_usage(decision),
-                Operation::Penalize => decision
-                    .each_limit()
-                    .any(|limit| limit.capacity.saturating_sub(limit.remaining) > decision.granted),
+                // Beyond the capacity, `remaining` does not show what was used before.
+                Operation::Penalize => decision.each_limit().any(|limit| {
+                    limit.remaining == 0
+                        || limit.capacity.saturating_sub(limit.remaining) > decision.granted
+                }),
                 Operation::Refund { .. } | Operation::Reset | Operation::Unblock => {
                     // Without state, the key differs from an unknown one only by a block.
                     let is_blocked = decision.reset_after.is_none_or(|time| time.get() > 0);

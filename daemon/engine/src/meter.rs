@@ -16,6 +16,8 @@ const SLOW: Micros = Micros::from_millis(5);
 pub(crate) struct CountedCheck<'c> {
     pub(crate) policy: &'c Policy,
     pub(crate) key: &'c [u8],
+    /// Whether the client is admitted although the check denies.
+    pub(crate) is_shadow: bool,
     pub(crate) result: Result<Cow<'c, Decision>, &'c StoreError>,
 }
 
@@ -85,9 +87,12 @@ impl<'a> Meter<'a> {
     pub(crate) fn count<'d>(&mut self, checks: impl IntoIterator<Item = CountedCheck<'d>>) {
         let mut is_counted = false;
         let mut answers = Vec::new();
-        for CountedCheck { policy, key, result } in checks {
+        for CountedCheck { policy, key, is_shadow, result } in checks {
             self.switch_to(policy);
             let answer = match &result {
+                Ok(decision) if is_shadow && !decision.allowed => {
+                    self.batch.count_shadow_denial(decision)
+                }
                 Ok(decision) => {
                     if !decision.allowed {
                         self.log_denial(key, decision);
@@ -98,7 +103,7 @@ impl<'a> Meter<'a> {
                 Err(_) => self.batch.count_error(),
             };
             is_counted = true;
-            self.is_denied |= !result.is_ok_and(|decision| decision.allowed);
+            self.is_denied |= !result.is_ok_and(|decision| decision.allowed || is_shadow);
             if self.emits_events {
                 answers.push((policy, answer));
             }

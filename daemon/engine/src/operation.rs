@@ -3,7 +3,7 @@
 //! HTTP routes, RESP commands, OpenAPI and the RESP reference derive from [`OPERATIONS`]; an
 //! operation is added here and nowhere else.
 
-use tollgate::{Cost, Id, Micros, Operation, Timestamp, random_id};
+use tollgate::{Block, Cost, Decision, Id, Micros, Operation, Timestamp, random_id};
 
 use crate::config::Scope;
 use crate::error::Error;
@@ -51,6 +51,26 @@ pub enum Action {
     Inspect,
 }
 
+impl Action {
+    /// The block of the key after the operation, if the operation determines it.
+    #[must_use]
+    pub fn block_after(self, decision: &Decision) -> Option<Option<Block>> {
+        let until = |span| Block::Until(decision.time.saturating_add(span));
+        match self {
+            Action::Execute(Operation::Block { span }) => {
+                Some(Some(span.map_or(Block::Forever, until)))
+            }
+            Action::Execute(Operation::Unblock) => Some(None),
+            // Without state, only a block differs from an unknown key.
+            Action::Execute(Operation::Reset) => Some(match decision.reset_after {
+                None => Some(Block::Forever),
+                Some(time) => (time > Micros::ZERO).then(|| until(time)),
+            }),
+            Action::Execute(_) | Action::Inspect => None,
+        }
+    }
+}
+
 /// The shape of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
@@ -58,7 +78,7 @@ pub enum ResponseKind {
     Verdict,
     /// The decision that a check would return; nothing was charged.
     Preview,
-    /// A decision, and whether the operation changed anything.
+    /// Whether the operation changed anything, and what the limits have left.
     Change,
     /// The state of a key.
     Inspection,

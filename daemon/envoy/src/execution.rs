@@ -78,6 +78,8 @@ pub(super) async fn execute(
     if calls.calls.is_empty() {
         return Ok(descriptors.iter().map(|_| DescriptorOutcome::Skipped).collect());
     }
+    let is_shadow = context.request.active.envoy.shadow;
+    calls.calls = calls.calls.into_iter().map(|call| call.with_shadow(is_shadow)).collect();
     let deadline = deadline_from(context.headers);
     let results = context.request.execute_each(&mut calls.calls, deadline).await;
     let outcomes: Vec<_> = indices.iter().map(|index| index.outcome(&results)).collect();

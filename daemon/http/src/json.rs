@@ -7,48 +7,57 @@ use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
     Timestamp,
 };
-use tollgate_engine::{CheckRequest, ResponseKind};
+use tollgate_engine::{Action, CheckRequest};
 
 /// The usual length of a decision with one or two limits, in bytes.
 const USUAL_BYTES: usize = 640;
 
 /// A decision as JSON.
-pub(super) fn decision(
-    policy: &Policy,
-    decision: &Decision,
-    response: ResponseKind,
-    hint: Option<&str>,
-) -> String {
+pub(super) fn decision(policy: &Policy, decision: &Decision, hint: Option<&str>) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES);
-    write_decision(&mut json, policy, decision, response, hint);
+    write_decision(&mut json, policy, decision, hint);
     json.finish()
 }
 
 /// The decisions of several checks as JSON, in their order.
-pub(super) fn decisions(
-    checks: &[CheckRequest<'_>],
-    answer: &Answer,
-    response: ResponseKind,
-) -> String {
+pub(super) fn decisions(checks: &[CheckRequest<'_>], answer: &Answer) -> String {
     let mut json = Writer::with_capacity(USUAL_BYTES * checks.len());
     json.put(r#"{"allowed":"#, answer.allowed());
     json.put(r#","retry_after":"#, answer.retry_after());
     json.put(r#","never":"#, answer.never());
     let decisions = checks.iter().zip(&answer.decisions);
     json.list(r#","decisions":"#, decisions, |json, (check, decision)| {
-        write_decision(json, &check.policy, decision, response, check.hint.as_deref());
+        write_decision(json, &check.policy, decision, check.hint.as_deref());
     });
     json.text("}");
     json.finish()
 }
 
-fn write_decision(
-    json: &mut Writer,
+/// The result of an operation that decides nothing, as JSON.
+pub(super) fn change(
     policy: &Policy,
+    action: Action,
     decision: &Decision,
-    response: ResponseKind,
     hint: Option<&str>,
-) {
+) -> String {
+    let mut json = Writer::with_capacity(USUAL_BYTES);
+    write_change(&mut json, policy, action, decision, hint);
+    json.finish()
+}
+
+/// The results of such an operation on several checks, in their order.
+pub(super) fn changes(checks: &[CheckRequest<'_>], action: Action, answer: &Answer) -> String {
+    let mut json = Writer::with_capacity(USUAL_BYTES * checks.len());
+    json.put(r#"{"changed":"#, answer.decisions.iter().any(|decision| decision.changed));
+    let decisions = checks.iter().zip(&answer.decisions);
+    json.list(r#","decisions":"#, decisions, |json, (check, decision)| {
+        write_change(json, &check.policy, action, decision, check.hint.as_deref());
+    });
+    json.text("}");
+    json.finish()
+}
+
+fn write_decision(json: &mut Writer, policy: &Policy, decision: &Decision, hint: Option<&str>) {
     json.put(r#"{"allowed":"#, decision.allowed);
     json.put(r#","reason":"#, decision.reason_name());
     // Names and limits contain no characters that JSON escapes.
@@ -64,22 +73,70 @@ fn write_decision(
     json.put(r#","degraded":"#, decision.degraded);
     json.put(r#","replayed":"#, decision.replayed);
     json.put(r#","time":"#, decision.time);
-    if response == ResponseKind::Change {
-        json.put(r#","changed":"#, decision.changed);
-    }
     write_hint(json, hint);
-    if let Some(lease) = decision.lease {
-        json.put(r#","lease_id":"#, Plain(lease));
-    }
-    if let Some(reservation) = decision.reservation {
-        json.put(r#","reservation_id":"#, Plain(reservation));
-    }
+    write_ids(json, decision);
     json.list(
         r#","limits":"#,
         policy.limits().iter().zip(decision.each_limit()),
         |json, (limit, result)| write_limit(json, limit, &result, decision.shadow),
     );
     json.text("}");
+}
+
+fn write_change(
+    json: &mut Writer,
+    policy: &Policy,
+    action: Action,
+    decision: &Decision,
+    hint: Option<&str>,
+) {
+    json.put(r#"{"changed":"#, decision.changed);
+    json.put(r#","granted":"#, decision.granted);
+    json.put(r#","policy":"#, policy.name());
+    json.put(r#","capacity":"#, decision.capacity);
+    json.put(r#","remaining":"#, decision.remaining);
+    json.put(r#","reset_after":"#, decision.reset_after);
+    json.put(r#","replayed":"#, decision.replayed);
+    json.put(r#","time":"#, decision.time);
+    if let Some(block) = action.block_after(decision) {
+        write_block(json, block, decision.time);
+    }
+    write_hint(json, hint);
+    write_ids(json, decision);
+    json.list(
+        r#","limits":"#,
+        policy.limits().iter().zip(decision.each_limit()),
+        |json, (limit, result)| {
+            json.put(r#"{"limit":"#, Plain(limit));
+            json.put(r#","capacity":"#, result.capacity);
+            json.put(r#","remaining":"#, result.remaining);
+            json.put(r#","reset_after":"#, result.reset_after);
+            json.text("}");
+        },
+    );
+    json.text("}");
+}
+
+fn write_ids(json: &mut Writer, decision: &Decision) {
+    if let Some(lease) = decision.lease {
+        json.put(r#","lease_id":"#, Plain(lease));
+    }
+    if let Some(reservation) = decision.reservation {
+        json.put(r#","reservation_id":"#, Plain(reservation));
+    }
+}
+
+fn write_block(json: &mut Writer, block: Option<Block>, now: Timestamp) {
+    json.text(r#","block":"#);
+    match block {
+        None => json.text("null"),
+        Some(Block::Forever) => json.text(r#"{"ends_after":null}"#),
+        Some(Block::Until(end)) => {
+            let ends_after: Micros = end.duration_since(now);
+            json.put(r#"{"ends_after":"#, ends_after);
+            json.text("}");
+        }
+    }
 }
 
 fn write_hint(json: &mut Writer, hint: Option<&str>) {
@@ -110,16 +167,7 @@ pub(super) fn inspection(
     let mut json = Writer::with_capacity(USUAL_BYTES);
     json.put(r#"{"policy":"#, policy.name());
     write_hint(&mut json, hint);
-    json.text(r#","block":"#);
-    match key.block {
-        None => json.text("null"),
-        Some(Block::Forever) => json.text(r#"{"ends_after":null}"#),
-        Some(Block::Until(end)) => {
-            let ends_after: Micros = end.duration_since(key.time);
-            json.put(r#"{"ends_after":"#, ends_after);
-            json.text("}");
-        }
-    }
+    write_block(&mut json, key.block, key.time);
     json.list(r#","limits":"#, policy.limits().iter().zip(&key.limits), |json, (limit, state)| {
         write_limit_state(json, limit, state, has_ids);
     });

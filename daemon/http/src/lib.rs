@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
-use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote, ResponseKind};
+use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote};
 
 pub use self::authentication::{TokenHeader, authenticate, is_operator};
 pub use self::body::read;
@@ -29,7 +29,7 @@ use tollgate_document::did_you_mean;
 /// A decision as the JSON API returns it.
 #[must_use]
 pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
-    json::decision(policy, decision, ResponseKind::Verdict, None)
+    json::decision(policy, decision, None)
 }
 
 /// The header `traceparent` of a request.
@@ -52,6 +52,8 @@ const OTHER_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthcheck", "/json"];
 pub struct HttpState {
     /// Requests of gateways that failed.
     undecided: LogThrottle,
+    /// Requests of gateways with a tier that the policy does not have.
+    unknown_tiers: LogThrottle,
 }
 
 /// Answers one request.
@@ -65,7 +67,7 @@ pub async fn answer(
         Ok(Route::OpenApi) => answer_openapi(engine, remote, &request).await,
         Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
         Ok(Route::ForwardAuth(gateway)) => {
-            Ok(forward::answer(engine, &state.undecided, remote, gateway, request).await)
+            Ok(forward::answer(engine, state, remote, gateway, request).await)
         }
         Err(problem) => Err(problem),
     };

@@ -312,16 +312,21 @@ fn respond(
     let hint = context.active.hint(call, outcome);
     let hint = hint.as_deref();
     let (body, verdict, decisions) = match (outcome, &call.checks) {
+        (Outcome::Decision(decision), Checks::One(check)) if !spec.decides() => {
+            let json = json::change(&check.policy, call.action, decision, hint);
+            return reply::json(json, None);
+        }
+        (Outcome::Decisions(answer), Checks::Several(_)) if !spec.decides() => {
+            return reply::json(json::changes(checks, call.action, answer), None);
+        }
         (Outcome::Decision(decision), Checks::One(check)) => (
-            json::decision(&check.policy, decision, spec.response, hint),
+            json::decision(&check.policy, decision, hint),
             Verdict::new(decision),
             std::slice::from_ref(decision),
         ),
-        (Outcome::Decisions(answer), Checks::Several(_)) => (
-            json::decisions(checks, answer, spec.response),
-            Verdict::from_answer(answer),
-            &*answer.decisions,
-        ),
+        (Outcome::Decisions(answer), Checks::Several(_)) => {
+            (json::decisions(checks, answer), Verdict::from_answer(answer), &*answer.decisions)
+        }
         (Outcome::Inspection(inspection), Checks::One(check)) => {
             // With an id, any client could release the lease of another.
             let has_ids = context.principal.is_operator();
@@ -332,9 +337,7 @@ fn respond(
     };
     let is_verdict = has_verdict_status && spec.response == ResponseKind::Verdict;
     let mut reply = reply::json(body, is_verdict.then_some(verdict));
-    if spec.decides() {
-        let decisions = call.checks.policies().zip(decisions);
-        tollgate_headers::write(&context.active.headers, reply.headers_mut(), decisions);
-    }
+    let decisions = call.checks.policies().zip(decisions);
+    tollgate_headers::write(&context.active.headers, reply.headers_mut(), decisions);
     reply
 }

@@ -5,9 +5,10 @@ use std::fmt::Display;
 
 use tollgate::{
     Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
+    Timestamp,
 };
 
-use tollgate_engine::{CheckRequest, ResponseKind};
+use tollgate_engine::{Action, CheckRequest};
 
 use super::reply_buffer::{ReplyBuffer, encoded};
 
@@ -38,12 +39,9 @@ pub(super) fn write(
     out: &mut ReplyBuffer,
     policy: &Policy,
     decision: &Decision,
-    response: ResponseKind,
     hint: Option<&str>,
 ) {
-    let ids = usize::from(decision.lease.is_some()) + usize::from(decision.reservation.is_some());
-    let optional = usize::from(response == ResponseKind::Change) + usize::from(hint.is_some());
-    out.map(15 + ids + optional);
+    out.map(15 + id_count(decision) + usize::from(hint.is_some()));
     flag(out, encoded!("allowed"), decision.allowed);
     word(out, encoded!("reason"), decision.reason_name());
     word(out, encoded!("policy"), policy.name());
@@ -58,9 +56,54 @@ pub(super) fn write(
     flag(out, encoded!("degraded"), decision.degraded);
     flag(out, encoded!("replayed"), decision.replayed);
     count(out, encoded!("time_us"), decision.time.as_micros());
-    if response == ResponseKind::Change {
-        flag(out, encoded!("changed"), decision.changed);
+    write_hint_and_ids(out, decision, hint);
+    out.raw(encoded!("limits"));
+    let limits = policy.limits().iter().zip(decision.each_limit());
+    out.array(limits.clone().count());
+    limits.for_each(|(limit, result)| write_limit(out, limit, &result, decision.shadow));
+}
+
+/// Writes the result of an operation that decides nothing.
+pub(super) fn write_change(
+    out: &mut ReplyBuffer,
+    policy: &Policy,
+    action: Action,
+    decision: &Decision,
+    hint: Option<&str>,
+) {
+    let block = action.block_after(decision);
+    let optional = usize::from(block.is_some()) + usize::from(hint.is_some());
+    out.map(9 + id_count(decision) + optional);
+    flag(out, encoded!("changed"), decision.changed);
+    count(out, encoded!("granted"), decision.granted);
+    word(out, encoded!("policy"), policy.name());
+    count(out, encoded!("capacity"), decision.capacity);
+    count(out, encoded!("remaining"), decision.remaining);
+    time(out, encoded!("reset_after_us"), decision.reset_after);
+    flag(out, encoded!("replayed"), decision.replayed);
+    count(out, encoded!("time_us"), decision.time.as_micros());
+    if let Some(block) = block {
+        write_block(out, block, decision.time);
     }
+    write_hint_and_ids(out, decision, hint);
+    out.raw(encoded!("limits"));
+    let limits = policy.limits().iter().zip(decision.each_limit());
+    out.array(limits.clone().count());
+    for (limit, result) in limits {
+        out.map(4);
+        out.raw(encoded!("limit"));
+        out.limit(limit);
+        count(out, encoded!("capacity"), result.capacity);
+        count(out, encoded!("remaining"), result.remaining);
+        time(out, encoded!("reset_after_us"), Some(result.reset_after));
+    }
+}
+
+fn id_count(decision: &Decision) -> usize {
+    usize::from(decision.lease.is_some()) + usize::from(decision.reservation.is_some())
+}
+
+fn write_hint_and_ids(out: &mut ReplyBuffer, decision: &Decision, hint: Option<&str>) {
     if let Some(hint) = hint {
         word(out, encoded!("hint"), hint);
     }
@@ -70,10 +113,6 @@ pub(super) fn write(
     if let Some(reservation) = decision.reservation {
         display(out, encoded!("reservation_id"), reservation);
     }
-    out.raw(encoded!("limits"));
-    let limits = policy.limits().iter().zip(decision.each_limit());
-    out.array(limits.clone().count());
-    limits.for_each(|(limit, result)| write_limit(out, limit, &result, decision.shadow));
 }
 
 fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
@@ -92,12 +131,7 @@ fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, i
 }
 
 /// Writes the decisions of several checks in their order.
-pub(super) fn write_all(
-    out: &mut ReplyBuffer,
-    checks: &[CheckRequest<'_>],
-    answer: &Answer,
-    response: ResponseKind,
-) {
+pub(super) fn write_all(out: &mut ReplyBuffer, checks: &[CheckRequest<'_>], answer: &Answer) {
     out.map(4);
     flag(out, encoded!("allowed"), answer.allowed());
     retry_after(out, answer.retry_after(), answer.never());
@@ -105,7 +139,38 @@ pub(super) fn write_all(
     out.raw(encoded!("decisions"));
     out.array(answer.decisions.len());
     for (check, decision) in checks.iter().zip(&answer.decisions) {
-        write(out, &check.policy, decision, response, check.hint.as_deref());
+        write(out, &check.policy, decision, check.hint.as_deref());
+    }
+}
+
+/// Writes the results of an operation that decides nothing on several checks, in their order.
+pub(super) fn write_changes(
+    out: &mut ReplyBuffer,
+    checks: &[CheckRequest<'_>],
+    action: Action,
+    answer: &Answer,
+) {
+    out.map(2);
+    flag(out, encoded!("changed"), answer.decisions.iter().any(|decision| decision.changed));
+    out.raw(encoded!("decisions"));
+    out.array(answer.decisions.len());
+    for (check, decision) in checks.iter().zip(&answer.decisions) {
+        write_change(out, &check.policy, action, decision, check.hint.as_deref());
+    }
+}
+
+fn write_block(out: &mut ReplyBuffer, block: Option<Block>, now: Timestamp) {
+    out.raw(encoded!("block"));
+    match block {
+        None => out.null(),
+        Some(block) => {
+            out.map(1);
+            let ends_after = match block {
+                Block::Forever => None,
+                Block::Until(end) => Some(end.duration_since(now)),
+            };
+            time(out, encoded!("ends_after_us"), ends_after);
+        }
     }
 }
 
@@ -122,18 +187,7 @@ pub(super) fn write_inspection(
     if let Some(hint) = hint {
         word(out, encoded!("hint"), hint);
     }
-    out.raw(encoded!("block"));
-    match inspection.block {
-        None => out.null(),
-        Some(block) => {
-            out.map(1);
-            let ends_after = match block {
-                Block::Forever => None,
-                Block::Until(end) => Some(end.duration_since(inspection.time)),
-            };
-            time(out, encoded!("ends_after_us"), ends_after);
-        }
-    }
+    write_block(out, inspection.block, inspection.time);
     out.raw(encoded!("limits"));
     let limits = policy.limits().iter().zip(&inspection.limits);
     out.array(limits.clone().count());

@@ -172,7 +172,7 @@ impl<'s> OperationRequest<'s> {
             if let Some(decision) = context.batch.engine_batch.check(&first.policy, key, first.cost)
             {
                 let hint = first.hint.as_deref();
-                decision::write(context.out, &first.policy, &decision, response, hint);
+                decision::write(context.out, &first.policy, &decision, hint);
                 return Ok(());
             }
         }

@@ -52,11 +52,17 @@ impl ReplyFormat {
         };
         let policy = &*check.policy;
         match (self, outcome) {
-            (ReplyFormat::Operation(response), Outcome::Decision(decision)) => {
-                decision::write(out, policy, &decision, response, hint);
+            (ReplyFormat::Operation(ResponseKind::Change), Outcome::Decision(decision)) => {
+                decision::write_change(out, policy, call.action, &decision, hint);
             }
-            (ReplyFormat::Operation(response), Outcome::Decisions(answer)) => {
-                decision::write_all(out, call.checks.as_slice(), &answer, response);
+            (ReplyFormat::Operation(ResponseKind::Change), Outcome::Decisions(answer)) => {
+                decision::write_changes(out, call.checks.as_slice(), call.action, &answer);
+            }
+            (ReplyFormat::Operation(_), Outcome::Decision(decision)) => {
+                decision::write(out, policy, &decision, hint);
+            }
+            (ReplyFormat::Operation(_), Outcome::Decisions(answer)) => {
+                decision::write_all(out, call.checks.as_slice(), &answer);
             }
             (ReplyFormat::Inspection { has_ids }, Outcome::Inspection(inspection)) => {
                 decision::write_inspection(out, policy, &inspection, has_ids, hint);

@@ -17,7 +17,8 @@ redis-cli -3 -p 6380 TOLLGATE.CHECK api user:42 COST 2  # under a policy of the 
 
 **Replies.** A decision is a map with the names of the [JSON API](openapi.json); in RESP2 an array of alternating names and values. Times are
 whole microseconds, and their names end in `_us`; −1 is an absent value, −2 is never. `FOR` also accepts a duration
-such as `1h`. Booleans are `#t` and `#f`, in RESP2 1 and 0.
+such as `1h`. Booleans are `#t` and `#f`, in RESP2 1 and 0. The replies of `SETTLE`, `CANCEL`, `REFUND`, `PENALIZE`, `RESET`, `BLOCK`,
+`UNBLOCK`, `RENEW` and `RELEASE` are [changes](http-api.md#changes), without `allowed`.
 `CL.THROTTLE` returns five integers, with times in seconds, rounded up.
 
 **Inline limits.** `LIMIT \"10/s burst 20\" key` can replace `policy key` in every command; it is for operators only, as over HTTP.

@@ -14,9 +14,9 @@ mod xds;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use tollgate_server::{Config, ConfigError, ConfigErrors, Listeners, LogFormat, Tls};
+use tollgate_server::{Config, ConfigError, ConfigErrors, Listeners, LogFormat, Operators, Tls};
 
-use crate::arguments::Ratelimit;
+use crate::arguments::{Ratelimit, RatelimitOperators};
 use crate::output::{self, counted, memory_bounds};
 use crate::serve::{Daemon, Ready, Tracing, bind_at, run_async};
 use environment::Environment;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let environment = Environment::from_vars(std::env::vars_os());
-    Replacement::read(environment, arguments.json_api)?.run()
+    Replacement::read(environment, Api::new(arguments))?.run()
 }
 
 /// Whether the log is JSON.
@@ -37,11 +37,34 @@ pub(crate) fn logs_json() -> bool {
     std::env::var_os("LOG_FORMAT").is_some_and(|format| format.eq_ignore_ascii_case("json"))
 }
 
+/// What is served beside the interfaces of envoyproxy/ratelimit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Api {
+    has_json: bool,
+    operators: Operators,
+}
+
+impl Api {
+    fn new(arguments: &Ratelimit) -> Self {
+        Api {
+            has_json: arguments.json_api || arguments.operators.is_some(),
+            operators: match arguments.operators {
+                None => Operators::Tokens,
+                Some(RatelimitOperators::Loopback) => Operators::Loopback,
+            },
+        }
+    }
+
+    fn apply(self, config: &mut Config) {
+        config.envoy.compat.hides_api = !self.has_json;
+        config.operators = self.operators;
+    }
+}
+
 /// The configuration from the environment.
 #[derive(Debug)]
 struct Replacement {
-    /// Whether the JSON API is served beside the interfaces of envoyproxy/ratelimit.
-    has_json_api: bool,
+    api: Api,
     environment: Environment,
     sources: Sources,
     listening: Listening,
@@ -53,7 +76,7 @@ impl Replacement {
     ///
     /// # Errors
     /// Some variables are invalid; the message lists all of them.
-    fn read(environment: Environment, has_json_api: bool) -> Result<Self> {
+    fn read(environment: Environment, api: Api) -> Result<Self> {
         let sources = Sources::read(&environment);
         let listening = apply(&environment, &mut Config::default());
         let tracing = serving::read_tracing(&environment);
@@ -61,7 +84,7 @@ impl Replacement {
         if !errors.is_empty() {
             bail!("{}", errors.join("\nerror: "));
         }
-        Ok(Replacement { has_json_api, environment, sources, listening, tracing })
+        Ok(Replacement { api, environment, sources, listening, tracing })
     }
 
     /// Runs the daemon until it stops.
@@ -70,13 +93,13 @@ impl Replacement {
         let log = config.log.clone();
         run_async(&log, &self.tracing.clone(), async |logs| {
             self.warn(error.as_ref());
-            let Replacement { has_json_api, environment, sources, listening, .. } = self;
+            let Replacement { api, environment, sources, listening, .. } = self;
             let tls = listening.tls.clone().map(Tls::open).transpose();
             let tls = tls.map_err(|error| anyhow!(with_variables(error.to_string())))?;
             let listeners = bind(&config, &listening, tls).await?;
             let limits = sources.description();
             let directory = sources.directory_variables.clone();
-            let read = Box::new(move || read_config(&sources, &environment, has_json_api));
+            let read = Box::new(move || read_config(&sources, &environment, api));
             let is_json = log.format == LogFormat::Json;
             let daemon = Daemon { config, listeners, file: None, read };
             let greet = |ready: Ready<'_>| match is_json {
@@ -98,12 +121,12 @@ impl Replacement {
     /// The initial configuration. If it may start without limits, errors in the limits are returned
     /// beside it.
     fn initial_config(&self) -> Result<(Config, Option<ConfigErrors>)> {
-        match read_config(&self.sources, &self.environment, self.has_json_api) {
+        match read_config(&self.sources, &self.environment, self.api) {
             Ok(config) => Ok((config, None)),
             Err(errors) if self.sources.starts_without => {
                 let mut config = self.sources.without_limits()?;
                 apply(&self.environment, &mut config);
-                config.envoy.compat.hides_api = !self.has_json_api;
+                self.api.apply(&mut config);
                 Ok((config, Some(errors)))
             }
             Err(errors) => Err(errors.into()),
@@ -118,6 +141,12 @@ impl Replacement {
         if self.tracing != Tracing::Off && !cfg!(feature = "otlp") {
             tracing::warn!(
                 "TRACING_ENABLED is ignored: this binary was built without the feature otlp"
+            );
+        }
+        if self.api.operators == Operators::Loopback {
+            tracing::warn!(
+                "--operators loopback: every program on this machine may block and reset keys, and \
+                 so may the clients of a proxy that adds no header"
             );
         }
         if let Some(errors) = errors {
@@ -168,13 +197,13 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
 fn read_config(
     sources: &Sources,
     environment: &Environment,
-    has_json_api: bool,
+    api: Api,
 ) -> Result<Config, ConfigErrors> {
     let config = sources.config();
     let mut config =
         config.map_err(|errors| in_variables(&errors, &sources.directory_variables))?;
     apply(environment, &mut config);
-    config.envoy.compat.hides_api = !has_json_api;
+    api.apply(&mut config);
     Ok(config)
 }
 
@@ -239,7 +268,8 @@ mod tests {
 
     #[test]
     fn every_variable_of_the_table_is_read() {
-        let replacement = Replacement::read(environment("BACKEND_TYPE=memory"), false).unwrap();
+        let replacement =
+            Replacement::read(environment("BACKEND_TYPE=memory"), Api::default()).unwrap();
         let read = replacement.environment.requested.lock().unwrap().clone();
         let documented: BTreeSet<_> = all().map(|variable| variable.name).collect();
         assert_eq!(read, documented);
@@ -247,8 +277,8 @@ mod tests {
 
     #[test]
     fn all_errors_are_reported_at_once() {
-        let error =
-            Replacement::read(environment("PORT=x GRPC_PORT=y"), false).unwrap_err().to_string();
+        let error = Replacement::read(environment("PORT=x GRPC_PORT=y"), Api::default());
+        let error = error.unwrap_err().to_string();
         for name in ["PORT is \"x\"", "GRPC_PORT is \"y\"", "REDIS_URL is not set"] {
             assert!(error.contains(name), "{error}");
         }

@@ -189,6 +189,43 @@ fn limits_that_start_unused_cause_warnings_of_check_and_reload() {
 }
 
 #[test]
+fn descriptor_rules_that_start_unused_are_listed() {
+    let folder = Folder::create();
+    let rules = |user: &str, address: &str| {
+        format!(
+            "domain: shop\ndescriptors:\n  - {{ key: user, rate_limit: {{ {user} }} }}\n  \
+             - {{ key: address, rate_limit: {{ {address} }} }}\n"
+        )
+    };
+    let old = rules("unit: minute, requests_per_unit: 3", "unit: minute, requests_per_unit: 3");
+    let new = rules("limit: 3/min sliding", "unit: minute, requests_per_unit: 9");
+    let (old_file, new_file) =
+        (folder.write("old.yaml", &old), folder.write("new.yaml", new.clone()));
+    let (old_file, new_file) = (old_file.display().to_string(), new_file.display().to_string());
+    let warning = "rule shop.user: the limit 3/min sliding starts unused for every key, because 3/min \
+                   fixed has none of its kind and window";
+    let (code, output, error) = run(["config", "check", &new_file, "--replaces", &old_file]);
+    assert_eq!((code, output), (0, format!("{new_file}: ok: 1 domain, 2 limits\n")));
+    assert_eq!(error, format!("warning: {warning}\n"));
+
+    let limits = folder.write("limits.yaml", &old);
+    let config = folder.write(
+        "tollgate.yaml",
+        "envoy: { config: limits.yaml }\npolicies: { a: { limits: [1/s] } }\n",
+    );
+    let config = config.display().to_string();
+    let daemon =
+        Daemon::start_with(|command| command.stderr(Stdio::piped()), ["--config", &config]);
+    std::fs::write(limits, new).unwrap();
+    daemon.signal(Signal::HUP);
+    let series = "\ntollgate_reloads_total{result=\"success\"} 1\n";
+    wait_for_page(&daemon, "reload", |page| page.contains(series));
+    let log = daemon.stop_and_read_log();
+    let warnings: Vec<_> = log.lines().filter_map(|line| line.split_once(" WARN ")).collect();
+    assert!(warnings.len() == 1 && warnings[0].1 == warning, "{log}");
+}
+
+#[test]
 fn listeners_that_others_reach_without_a_token_cause_warnings() {
     let folder = Folder::create();
     folder.write("token", "9b1f62c5d07e41aa");

@@ -82,7 +82,7 @@ fn rule_keys_and_limits_of_a_request_are_shown() {
     }
     for (arguments, message) in [
         ("/user", "error: the request has no host; write a URL such as http://HOST/PATH"),
-        ("/api/x", "error: "),
+        ("/api/x", "error: the rule needs the client's address; add --address, such as"),
         ("/api/x -H x", "error: \"x\" is no header; write NAME: VALUE"),
         ("no_url", "is neither a path nor a URL"),
     ] {

@@ -41,20 +41,24 @@ fn labels(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// The metrics of Tollgate in an expression, each with its own labels and those of `by`.
+/// The labels of the last `by` in the text before a selector.
+fn grouped(before: &str) -> BTreeSet<String> {
+    let Some((_, list)) = before.rsplit_once("by (") else { return BTreeSet::new() };
+    let list = list.split(')').next().unwrap();
+    list.split(',').map(|part| part.trim().to_owned()).collect()
+}
+
+/// The metrics of Tollgate in an expression, each with its own labels and those of its `by`.
 pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
-    let mut grouped = BTreeSet::new();
-    for (at, _) in expression.match_indices("by (") {
-        let list = expression[at + 4..].split(')').next().unwrap();
-        grouped.extend(list.split(',').map(|part| part.trim().to_owned()));
-    }
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut selectors = Vec::new();
     let mut rest = expression;
     while let Some(at) = rest.find(is_part) {
         let end = rest[at..].find(|c| !is_part(c)).map_or(rest.len(), |length| at + length);
         let name = &rest[at..end];
-        let is_ours = ["tollgate_", "process_"].iter().any(|prefix| name.starts_with(prefix));
+        let is_ours = ["tollgate_", "process_", "ratelimit_service_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
         if is_ours || name == "up" {
             let mut selector = Selector { name: name.to_owned(), ..Selector::default() };
             if rest[end..].starts_with('{') {
@@ -62,8 +66,9 @@ pub(crate) fn selectors(expression: &str) -> Vec<Selector> {
             }
             // Only the buckets of a histogram have the label `le`.
             let is_bucket = name.ends_with("_bucket");
-            let labels = grouped.iter().filter(|label| is_bucket || *label != "le");
-            selector.labels.extend(labels.cloned());
+            let before = &expression[..expression.len() - rest.len() + at];
+            let labels = grouped(before).into_iter().filter(|label| is_bucket || label != "le");
+            selector.labels.extend(labels);
             selectors.push(selector);
         }
         rest = &rest[end..];
@@ -118,9 +123,11 @@ pub(crate) fn with_variables(expression: &str) -> String {
 
 #[test]
 fn selectors_of_an_expression_have_its_labels() {
-    let expression = r#"sum by (a, le) (rate(tollgate_x_bucket{b="}\"",c=~"d|e"}[5m])) / up > 1"#;
+    let expression = r#"sum by (a, le) (rate(tollgate_x_bucket{b="}\"",c=~"d|e"}[5m])) / up > 1
+        unless on (a) sum by (f) (process_y)"#;
     let found = selectors(expression);
     let names: Vec<_> = found.iter().map(|found| &*found.name).collect();
-    assert_eq!(names, ["tollgate_x_bucket", "up"]);
+    assert_eq!(names, ["tollgate_x_bucket", "up", "process_y"]);
     assert_eq!(found[0].labels, ["a", "b", "c", "le"].map(String::from).into());
+    assert_eq!(found[2].labels, ["f"].map(String::from).into());
 }

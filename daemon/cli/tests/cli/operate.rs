@@ -57,13 +57,22 @@ fn operations_take_effect_on_the_next_request() {
         ("inspect api a", 0, "a  api\n  2/366d log: 2 of 2 used, fully recovered in "),
         ("refund api a", 0, "a  api  1 given back, 1 of 2 left\n"),
         ("check api a", 0, "✓ allowed  a  api  2/366d log  0 left\n"),
+        // The block ends before the limit has recovered.
+        ("block api a --for 1h", 0, "a  api  blocked for 3600s\n"),
+        ("unblock api a", 0, "a  api  unblocked, 0 of 2 left\n"),
         ("reset api a", 0, "a  api  reset, 2 of 2 left\n"),
         ("refund api a", 1, "a  api  nothing to give back, 2 of 2 left\n"),
         ("block api a --for 1h", 0, "a  api  blocked for 3600s\n"),
         ("check api a", 1, "✗ denied  a  api  2/366d log  2 left  blocked, again in 3"),
         ("inspect api a", 0, "a  api\n  blocked for 3"),
-        ("reset api a", 1, "a  api  nothing to reset, still blocked; `tollgate unblock` removes"),
+        ("reset api a", 1, "a  api  nothing to reset, still blocked for 3"),
         ("block api a", 0, "a  api  blocked until it is unblocked\n"),
+        (
+            "reset api a",
+            1,
+            "a  api  nothing to reset, still blocked until it is unblocked; `tollgate unblock` \
+             removes the block\n",
+        ),
         ("peek api a", 1, "✗ denied  a  api  2/366d log  2 left  blocked, until it is unblocked\n"),
         ("unblock api a", 0, "a  api  unblocked, 2 of 2 left\n"),
         ("unblock api a", 1, "a  api  not blocked\n"),
@@ -72,7 +81,7 @@ fn operations_take_effect_on_the_next_request() {
         ("check jobs a", 0, "✓ allowed  a  jobs  2 concurrent lease 1d  1 left  lease "),
         ("inspect jobs a", 0, "a  jobs\n  2 concurrent lease 1d: 1 of 2 used"),
         ("block 1/s a", 0, "a  1/s  blocked until it is unblocked\n"),
-        ("reset api a -o json", 0, r#"{"allowed":true,"#),
+        ("reset api a -o json", 0, r#"{"changed":true,"#),
     ] {
         let parts: Vec<&str> = arguments.split(' ').collect();
         let (exit_code, output) = fixture.run(&parts);
@@ -215,7 +224,10 @@ fn unreachable_daemon_and_invalid_arguments_exit_with_2() {
         ),
         (&["block", "api", "a", "--url", "unix:/none"], "no daemon at unix:/none"),
         (&["block", "api", "a", "--for", "soon"], "invalid value 'soon' for '--for <TIME>'"),
-        (&["refund", "api", "a", "--cost", "0"], "invalid value '0' for '--cost <N>'"),
+        (
+            &["refund", "api", "a", "--cost", "0"],
+            "invalid value '0' for '--cost <N>': write a whole number of at least 1",
+        ),
         (&["reset", "api", ""], "the key is empty"),
         (&["unblock", "api"], "required arguments were not provided"),
     ] {

@@ -270,3 +270,24 @@ fn denials_are_logged_once_for_each_policy_with_the_key_as_privacy_allows() {
         assert_eq!(denied[0].contains("customer-42"), is_plain, "{log}");
     }
 }
+
+#[test]
+fn a_tier_that_the_policy_lacks_is_logged_once_for_a_gateway() {
+    let yaml = "
+policies: { a: { limits: [9/d], tiers: { gold: [99/d] } } }
+rules: [{ policy: a, key: all, tier: \"{header.x-plan}\", on_missing: skip }]
+";
+    let daemon = Daemon::with_config(yaml, |command| command.stderr(Stdio::piped()));
+    for plan in ["gold", "glod", "glod"] {
+        let plan = format!("X-Plan: {plan}");
+        let headers = ["X-Original-Method: GET", "X-Original-URI: /", "X-Real-IP: 10.0.0.1", &plan];
+        let response = send(daemon.address(), "GET /v1/forward-auth/nginx", &headers, "");
+        assert_eq!(response.status, 200, "{}", response.body);
+    }
+    let log = daemon.stop_and_read_log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("unknown tier")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    for part in [" WARN ", "policy=\"a\"", "tier=\"glod\"", "requests=1"] {
+        assert!(lines[0].contains(part), "{log}");
+    }
+}

@@ -134,6 +134,27 @@ fn the_json_api_is_served_on_request_only() {
     }
 }
 
+#[test]
+fn operators_on_this_machine_act_if_the_daemon_permits_it() {
+    let installation = installation();
+    let memory = [("BACKEND_TYPE", "memory")];
+    let block = r#"{"domain":"basic","descriptor":"key1=a"}"#;
+    let json = r#"{"domain":"basic","descriptors":[{"entries":[{"key":"key1","value":"a"}]}]}"#;
+    for (argument, status, text) in [
+        ("--json-api", 403, "--operators loopback of tollgate ratelimit"),
+        ("--operators=loopback", 200, r#""changed":true"#),
+    ] {
+        let mut ratelimit = installation.start_with(&memory, &[argument]);
+        let (code, body) = send(ratelimit.http(), "POST /v1/block", block);
+        assert!(code == status && body.contains(text), "{argument}: {code} {body}");
+        let denied = send(ratelimit.http(), "POST /json", json).0 == 429;
+        assert_eq!(denied, status == 200, "{argument}");
+        if status == 200 {
+            ratelimit.read_log_until("every program on this machine may block and reset keys");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_descriptor_without_a_rule_is_logged_at_debug() {
     let installation = installation();

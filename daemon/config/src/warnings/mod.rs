@@ -1,6 +1,9 @@
 //! Settings that are valid, and that a daemon in production should not have.
 
+mod changes;
 mod keys;
+
+pub use changes::{logged_limits, unused_limits_of_rules};
 
 use std::net::IpAddr;
 

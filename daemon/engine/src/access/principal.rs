@@ -94,7 +94,8 @@ fn not_operator(client: Anonymous, what: &str) -> Error {
         Anonymous::Operator => unreachable!("an operator may operate"),
         Anonymous::WithoutToken => format!(
             "{what} needs a token with the scope operate; configure tokens, send it to a listener \
-             on a Unix socket, or set operators: loopback for development"
+             on a Unix socket, or set operators: loopback for development (--operators loopback of \
+             tollgate ratelimit)"
         ),
         Anonymous::Remote => format!(
             "{what} is accepted from the machine that tollgate runs on only; send it from there, or \

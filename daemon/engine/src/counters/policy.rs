@@ -96,6 +96,14 @@ impl BatchCounters {
         answer.as_str()
     }
 
+    /// Counts a denial of a client that the protocol admits. Returns the value of the label `answer`.
+    #[cold]
+    pub(crate) fn count_shadow_denial(&mut self, decision: &Decision) -> &'static str {
+        self.degraded_allowed += u64::from(decision.degraded);
+        self.answers[Answer::ShadowDenied.index()] += 1;
+        Answer::ShadowDenied.as_str()
+    }
+
     /// Counts a check without a decision. Returns the value of the label `answer`.
     pub(crate) fn count_error(&mut self) -> &'static str {
         self.answers[Answer::Error.index()] += 1;

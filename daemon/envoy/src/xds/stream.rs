@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_stream::wrappers::ReceiverStream;
-use tollgate_config::XdsOptions;
+use tollgate_config::{XdsOptions, logged_limits, unused_limits_of_rules};
 use tollgate_descriptors::Domains;
 use tollgate_engine::Engine;
 use tonic::metadata::{
@@ -131,6 +131,10 @@ impl<F: Fn()> Client<F> {
     fn accept(&mut self, version: String, domains: Domains) {
         let count = domains.domains().count();
         tracing::info!(version, domains = count, "control plane configuration applied");
+        let unused = unused_limits_of_rules(&domains, &self.engine.active().domains);
+        for limit in logged_limits(unused) {
+            tracing::warn!("{limit}");
+        }
         self.engine.activate_domains(Arc::new(domains));
         self.discovery.accepted();
         (self.on_update)();

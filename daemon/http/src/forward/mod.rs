@@ -14,7 +14,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use tollgate::{Operation, Policy};
 use tollgate_engine::{
-    Action, Call, CheckRequest, Checks, Engine, Error, LogThrottle, Outcome, PeerAddress,
+    Action, Call, CheckRequest, Checks, Engine, Error, MAX_QUOTED_LEN, Outcome, PeerAddress,
     PolicySelector, Remote, RequestContext, Surface,
 };
 
@@ -24,7 +24,7 @@ pub(super) use self::gateway::{GATEWAYS, GatewayProtocol};
 use super::authentication::{TokenHeader, authenticate};
 use super::problem::{Problem, ProblemKind};
 use super::reply::{self, Reply};
-use super::traceparent;
+use super::{HttpState, traceparent};
 use tollgate_config::Scope;
 use tollgate_rules::{
     Client, ClientAddressError, Facts, KeyError, MatchedCheck, OnNoRule, Peer, RuleOutcome, query,
@@ -46,11 +46,10 @@ pub(super) fn from_path(path: &str) -> Option<Result<&'static GatewayProtocol, P
     }))
 }
 
-/// Answers a gateway, whatever the method. The body is not read. `undecided` throttles the log of
-/// errors.
+/// Answers a gateway, whatever the method. The body is not read.
 pub(super) async fn answer(
     engine: &Engine,
-    undecided: &LogThrottle,
+    state: &HttpState,
     remote: &Remote,
     gateway: &'static GatewayProtocol,
     request: Request<Incoming>,
@@ -74,8 +73,8 @@ pub(super) async fn answer(
         surface: Surface::ForwardAuth,
         traceparent: traceparent(&head.headers),
     };
-    decide(gateway, &head, &context, remote).await.unwrap_or_else(|problem| {
-        if let Some((requests, all)) = undecided.count(engine.clock().now()) {
+    decide(gateway, &head, &context, state, remote).await.unwrap_or_else(|problem| {
+        if let Some((requests, all)) = state.undecided.count(engine.clock().now()) {
             let (gateway, detail) = (gateway.name, problem.detail());
             tracing::warn!(gateway, requests, all, "no decision: {detail}");
         }
@@ -87,6 +86,7 @@ async fn decide(
     gateway: &GatewayProtocol,
     head: &Parts,
     context: &RequestContext<'_>,
+    state: &HttpState,
     remote: &Remote,
 ) -> Result<Reply, Problem> {
     let deny = denial_status(gateway, head)?;
@@ -108,7 +108,7 @@ async fn decide(
         }
         Err(reason) => return Err(missing_value(&reason, gateway)),
     };
-    execute(&checks, deny, context).await
+    execute(&checks, deny, context, state).await
 }
 
 /// The status of denials: 429, or that of the query for gateways that support fewer.
@@ -160,6 +160,7 @@ async fn execute(
     matched: &[MatchedCheck<'_>],
     deny: StatusCode,
     context: &RequestContext<'_>,
+    state: &HttpState,
 ) -> Result<Reply, Problem> {
     let mut checks = Vec::with_capacity(matched.len());
     for check in matched {
@@ -167,6 +168,7 @@ async fn execute(
             true => error.into(),
             false => no_decision(error.detail()),
         })?;
+        report_unknown_tier(check, &policy, context, state);
         checks.push(CheckRequest::new(policy, Cow::Borrowed(&check.key), check.cost));
     }
     let action = Action::Execute(Operation::Check { lease: None });
@@ -190,6 +192,31 @@ fn resolve<'a>(
     let tier = check.tier.as_deref().and_then(|tier| str::from_utf8(tier).ok());
     let selector = PolicySelector { policy: Some(check.policy), tier, limit: None };
     context.resolve(selector, &check.key)
+}
+
+/// Logs, at most every few seconds, a tier that the policy does not have: an operator's mistake, or a
+/// plan that is new.
+fn report_unknown_tier(
+    check: &MatchedCheck<'_>,
+    policy: &Policy,
+    context: &RequestContext<'_>,
+    state: &HttpState,
+) {
+    let Some(tier) = check.tier.as_deref().map(String::from_utf8_lossy) else { return };
+    if context.tier_hint(policy, Some(&tier)).is_none() {
+        return;
+    }
+    if let Some((requests, all)) = state.unknown_tiers.count(context.engine.clock().now()) {
+        let tier: String = tier.chars().take(MAX_QUOTED_LEN).collect();
+        let policy = policy.name();
+        tracing::warn!(
+            policy,
+            tier,
+            requests,
+            all,
+            "unknown tier: the limits without a tier apply"
+        );
+    }
 }
 
 fn no_decision(detail: impl Into<String>) -> Problem {

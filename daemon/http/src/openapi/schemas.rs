@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use tollgate::{Reason, Source};
-use tollgate_engine::ResponseKind;
 
 use super::envoy;
 use super::fields::{self, ID};
@@ -21,11 +20,11 @@ pub(super) fn all() -> Value {
         "oneOf": [schema_ref("Change"), schema_ref("Changes")],
     });
     let responses = [
-        ("Decision", decision(ResponseKind::Verdict)),
-        ("Decisions", decisions("Decision")),
+        ("Decision", decision()),
+        ("Decisions", decisions()),
         ("DecisionOrDecisions", one_or_several),
-        ("Change", decision(ResponseKind::Change)),
-        ("Changes", decisions("Change")),
+        ("Change", change()),
+        ("Changes", changes_of_checks()),
         ("ChangeOrChanges", changes),
         ("Inspection", inspection()),
         ("Problem", problem()),
@@ -78,9 +77,11 @@ const EXCEEDS: &str = "Whether the cost exceeds a capacity, so that waiting does
 const LIMIT: &str = "The limit, in the notation of the configuration.";
 const HINT: &str = "Why the request may not have the effect that was meant: nothing is counted for \
     the key, or the policy does not have the tier.";
+const REPLAYED: &str =
+    "Whether this is the stored answer to an earlier request with the same request id.";
 const TIME: &str = "The store's time, since the Unix epoch.";
 
-fn decision(response: ResponseKind) -> Value {
+fn decision() -> Value {
     let reasons = [
         Reason::Limit,
         Reason::Never,
@@ -92,7 +93,7 @@ fn decision(response: ResponseKind) -> Value {
     .map(Reason::as_str);
     let reasons: Vec<&str> = ["ok"].into_iter().chain(reasons).collect();
     let sources = [Source::Store, Source::Lease, Source::DenyCache, Source::Fallback];
-    let mut required = vec![
+    let required = vec![
         ("allowed", boolean(ALLOWED)),
         ("reason", json!({ "type": "string", "enum": reasons })),
         ("policy", text("The policy's name.")),
@@ -102,36 +103,54 @@ fn decision(response: ResponseKind) -> Value {
         ("never", boolean(EXCEEDS)),
         ("reset_after", seconds_or_null(RESET_AFTER)),
         ("delay", seconds("How long to wait before acting, once admitted.")),
-        (
-            "granted",
-            count("The cost that was charged or given back; of a settlement, what is charged now."),
-        ),
+        ("granted", count("The cost that was charged.")),
         ("source", json!({ "type": "string", "enum": sources.map(Source::as_str) })),
         ("degraded", boolean("Whether the decision was made without the store.")),
-        (
-            "replayed",
-            boolean(
-                "Whether this is the stored answer to an earlier request with the same request id.",
-            ),
-        ),
+        ("replayed", boolean(REPLAYED)),
         ("time", seconds(TIME)),
         ("limits", described(list(limit()), "The decision of each limit, in the policy's order.")),
     ];
-    let description = match response {
-        ResponseKind::Verdict | ResponseKind::Preview | ResponseKind::Inspection => {
-            "The decision of a check."
-        }
-        ResponseKind::Change => {
-            required.push(("changed", boolean("Whether anything changed.")));
-            "The result of an operation."
-        }
-    };
     let optional = vec![
         ("hint", text(HINT)),
-        ("lease_id", id("The lease that was taken, renewed or released.")),
-        ("reservation_id", id("The reservation that was made or cancelled.")),
+        ("lease_id", id("The lease that was taken.")),
+        ("reservation_id", id("The reservation that was made.")),
     ];
-    object(description, required, optional)
+    object("The decision of a check.", required, optional)
+}
+
+fn change() -> Value {
+    let limit = vec![
+        ("limit", text(LIMIT)),
+        ("capacity", count("Its capacity.")),
+        ("remaining", count(REMAINING)),
+        ("reset_after", seconds(RESET_AFTER)),
+    ];
+    let limits = list(object("What a limit has left.", limit, vec![]));
+    let granted = "The cost that was charged or given back; of a settlement, what is charged now.";
+    let required = vec![
+        ("changed", boolean("Whether anything changed.")),
+        ("granted", count(granted)),
+        ("policy", text("The policy's name.")),
+        ("capacity", count("The capacity of the binding limit.")),
+        ("remaining", count("The greatest cost that the limits would admit now.")),
+        ("reset_after", seconds_or_null(RESET_AFTER)),
+        ("replayed", boolean(REPLAYED)),
+        ("time", seconds(TIME)),
+        ("limits", described(limits, "In the policy's order.")),
+    ];
+    let optional = vec![
+        ("block", described(block(), "The key's block, after block, unblock and reset.")),
+        ("hint", text(HINT)),
+        ("lease_id", id("The lease that was renewed or released.")),
+        ("reservation_id", id("The reservation that was cancelled.")),
+    ];
+    object("The result of an operation that decides nothing.", required, optional)
+}
+
+fn block() -> Value {
+    let ends_after = seconds_or_null("The time until it ends; null if it never does.");
+    let block = object("A block.", vec![("ends_after", ends_after)], vec![]);
+    json!({ "oneOf": [{ "type": "null" }, block] })
 }
 
 fn limit() -> Value {
@@ -151,21 +170,26 @@ fn limit() -> Value {
     object("The decision of a limit.", required, vec![("shadow", shadow)])
 }
 
-/// The results of several checks; `schema` is that of one.
-fn decisions(schema: &str) -> Value {
+fn decisions() -> Value {
     let required = vec![
         ("allowed", boolean(ALLOWED)),
         ("retry_after", seconds_or_null(RETRY_AFTER)),
         ("never", boolean("Whether a cost exceeds a capacity, so that waiting does not help.")),
-        ("decisions", described(list(schema_ref(schema)), "The result of each check, in order.")),
+        ("decisions", described(list(schema_ref("Decision")), "Of each check, in order.")),
+    ];
+    object("The decisions of checks that were executed together.", required, vec![])
+}
+
+fn changes_of_checks() -> Value {
+    let required = vec![
+        ("changed", boolean("Whether anything changed.")),
+        ("decisions", described(list(schema_ref("Change")), "The result of each check, in order.")),
     ];
     object("The results of checks that were executed together.", required, vec![])
 }
 
 fn inspection() -> Value {
     let cost = || count("Its cost.");
-    let ends_after = seconds_or_null("The time until it ends; null if it never does.");
-    let block = object("A block.", vec![("ends_after", ends_after)], vec![]);
     let lease = vec![("cost", cost()), ("ends_after", seconds("The time until it ends."))];
     let leases =
         list(object("A lease.", lease, vec![("lease_id", id("Its id; for operators only."))]));
@@ -183,7 +207,7 @@ fn inspection() -> Value {
     let reservations = list(object("A reservation.", reservation, reservation_id));
     let required = vec![
         ("policy", text("The policy's name.")),
-        ("block", json!({ "oneOf": [{ "type": "null" }, block] })),
+        ("block", block()),
         ("limits", described(limits, "In the policy's order.")),
         ("reservations", described(reservations, "The reservations that have not acted yet.")),
         ("time", seconds(TIME)),

@@ -20,7 +20,7 @@ use tollgate::Policy;
 use self::files::Files;
 pub(crate) use self::overrides::OverridesFiles;
 use crate::services::Services;
-use tollgate_config::{Config, ConfigErrors, TokenSecret, watched_paths};
+use tollgate_config::{Config, ConfigErrors, TokenSecret, logged_limits, watched_paths};
 
 /// How often files are polled; a change is applied at the second poll that finds it.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -223,7 +223,7 @@ impl Reloader {
     fn read_and_apply(&mut self) -> Result<bool, String> {
         let Some(config) = self.read_whole()? else { return Ok(false) };
         self.apply(&config)?;
-        for limit in config.policies.unused_limits(&self.config.policies) {
+        for limit in logged_limits(config.unused_limits(&self.config)) {
             tracing::warn!("{limit}");
         }
         (self.hooks.on_applied)(&config);

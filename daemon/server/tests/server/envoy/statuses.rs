@@ -3,6 +3,7 @@
 
 use super::client::{call, connect};
 use super::{assert_response, check_all, config, start};
+use crate::metrics::page;
 use crate::support::daemon::{Daemon, POLICIES};
 use crate::support::split_table;
 
@@ -119,6 +120,15 @@ async fn global_shadow_mode_admits_and_keeps_the_descriptor_statuses() {
 < OK | OK 1/HOUR 0 800s | OVER_LIMIT 1/HOUR 0 800s
 ";
         check_all(&daemon, rows).await;
+        // No client was denied.
+        let page = page(&daemon).await;
+        for (answer, checks) in [("denied", 0), ("never", 0), ("shadow_denied", 2)] {
+            let series = format!(
+                "tollgate_decisions_total{{policy=\"@envoy.domain\",answer=\"{answer}\",\
+                 surface=\"envoy\"}} {checks}\n"
+            );
+            assert!(page.contains(&series), "{charging}: {page}");
+        }
     }
 }
 
