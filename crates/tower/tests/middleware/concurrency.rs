@@ -256,7 +256,10 @@ async fn a_long_request_keeps_its_place() {
         wait_until("the call", async || slow.in_flight() == 1).await;
         for _ in 0..4 {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            assert_eq!(service.clone().oneshot(get("/")).await.unwrap().status(), 429);
+            let second =
+                tokio::time::timeout(Duration::from_secs(5), service.clone().oneshot(get("/")));
+            let second = second.await.expect("a second request is denied at once");
+            assert_eq!(second.unwrap().status(), 429);
         }
         slow.admit(1);
         let response = request.await.unwrap().unwrap();

@@ -55,7 +55,7 @@ async fn the_policy_decides_within_the_deadline() {
 async fn degraded_admissions_are_not_refunded() {
     let (server, limiter) = unavailable().await;
     server.resume();
-    let open = api("5/h log").with_on_store_error(OnStoreError::Allow);
+    let open = api("5/h").with_on_store_error(OnStoreError::Allow);
     let key = Key::new("global").unwrap();
     let charged = async || {
         let decision = limiter.check_cost(&open, key, Cost::from(3)).await.unwrap();
