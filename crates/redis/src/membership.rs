@@ -20,6 +20,13 @@ const PARTITION: u16 = 0;
 const EXPIRY: Duration = Duration::from_secs(60);
 
 impl RedisStore {
+    /// Returns whether the store has a clock of its own, as for tests and replays. Its namespace is
+    /// then not shared.
+    #[must_use]
+    pub fn has_own_clock(&self) -> bool {
+        self.context().options.clock.is_some()
+    }
+
     /// Announces a process with a number that differs from its previous one; returns the number of
     /// each announced process, its own included.
     ///

@@ -103,6 +103,24 @@ async fn shares_add_up_to_each_limit_and_are_charged_when_the_server_is_back() {
 }
 
 #[tokio::test]
+async fn a_key_that_the_store_has_denied_gets_no_share() {
+    let server = Server::start();
+    let limiter = &open(&server, 1).await[0];
+    let local = named("local", "1/d fixed");
+    let open = named("open", "1/d fixed").with_on_store_error(OnStoreError::Allow);
+    for policy in [&local, &open] {
+        assert_eq!(admitted(std::slice::from_ref(limiter), policy, "a", 3).await, [1]);
+    }
+    server.kill();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    for _ in 0..3 {
+        let denied = limiter.check(&local, key("a")).await.unwrap();
+        assert!(!denied.allowed() && denied.retry_after().is_some());
+        assert!(limiter.check(&open, key("a")).await.unwrap().allowed());
+    }
+}
+
+#[tokio::test]
 async fn blocks_that_this_process_has_seen_still_deny() {
     let server = Server::start();
     let limiters = open(&server, 1).await;

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
-use tollgate_core::{Check, Cost, Decision, Micros, Operation, Policy, Reason, Request, Timestamp};
+use tollgate_core::{
+    Check, Cost, Decision, Micros, OnStoreError, Operation, Policy, Reason, Request, Timestamp,
+};
 use tollgate_store::Answer;
 
 const SHARDS: usize = 16;
@@ -68,22 +70,64 @@ impl Denials {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
         }
+        self.find(request, now, |denial| {
+            let is_due = now >= denial.refresh_at;
+            if is_due {
+                // This request is sent; the others are denied while it is in flight.
+                denial.refresh_at = now.saturating_add(REFRESH_INTERVAL);
+            }
+            !is_due
+        })
+    }
+
+    /// Returns the remembered denial of a request that the store has not answered. The shares of this
+    /// process need not be spent on a key that is known to be exhausted. A policy that answers otherwise
+    /// while the store is unavailable forgets the denial.
+    pub(super) fn get_without_store(
+        &self,
+        request: &Request<'_>,
+        now: Timestamp,
+    ) -> Option<Answer> {
+        if self.len.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let check = rememberable(request)?;
+        if check.policy.on_store_error() != OnStoreError::Local {
+            self.forget(check);
+            return None;
+        }
+        let mut answer = self.find(request, now, |_| true)?;
+        answer.decisions.iter_mut().for_each(|decision| decision.degraded = true);
+        Some(answer)
+    }
+
+    fn find(
+        &self,
+        request: &Request<'_>,
+        now: Timestamp,
+        is_usable: impl FnOnce(&mut Denial) -> bool,
+    ) -> Option<Answer> {
         let check = rememberable(request)?;
         let hash = self.hash(check);
         let mut shard = self.lock(hash);
         let denial = shard.get_mut(&hash)?;
-        if !denial.is_of(check) || check.cost < denial.cost || now >= denial.until {
-            return None;
-        }
-        if now >= denial.refresh_at {
-            // This request is sent; the others are denied while it is in flight.
-            denial.refresh_at = now.saturating_add(REFRESH_INTERVAL);
+        let is_denied = denial.is_of(check) && check.cost >= denial.cost && now < denial.until;
+        if !is_denied || !is_usable(denial) {
             return None;
         }
         let decision = denial.decision.repeated_after(now.duration_since(denial.received_at));
         drop(shard);
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(Answer { decisions: vec![decision] })
+    }
+
+    fn forget(&self, check: &Check<'_>) {
+        let hash = self.hash(check);
+        let mut shard = self.lock(hash);
+        if shard.get(&hash).is_some_and(|denial| denial.is_of(check)) {
+            shard.remove(&hash);
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Notes the answer of the store to a request.
@@ -100,14 +144,7 @@ impl Denials {
         {
             self.insert(check, decision, sent_at, received_at);
         } else if self.len.load(Ordering::Relaxed) > 0 && ends_denials(request, answer) {
-            for check in request.checks {
-                let hash = self.hash(check);
-                let mut shard = self.lock(hash);
-                if shard.get(&hash).is_some_and(|denial| denial.is_of(check)) {
-                    shard.remove(&hash);
-                    self.len.fetch_sub(1, Ordering::Relaxed);
-                }
-            }
+            request.checks.iter().for_each(|check| self.forget(check));
         }
     }
 

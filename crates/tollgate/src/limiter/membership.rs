@@ -139,8 +139,12 @@ impl Membership {
         (state.members(Instant::now()).map(|members| members.len()), state.failure.clone())
     }
 
-    /// Announces this process for as long as the task runs.
+    /// Announces this process for as long as the task runs. A store with a clock of its own is not
+    /// shared, so it has no other members.
     pub(super) async fn run(&self, store: RedisStore) {
+        if store.has_own_clock() {
+            return self.lock().observe(self.process, &[], Instant::now());
+        }
         let mut heartbeat = 0;
         loop {
             heartbeat += 1;
@@ -174,6 +178,9 @@ impl Membership {
 
     /// Gives the shares of this process to the others.
     pub(super) async fn leave(&self, store: &RedisStore) -> Result<(), Failure> {
+        if store.has_own_clock() {
+            return Ok(());
+        }
         self.announce(store, LEFT).await;
         self.lock().failure.clone().map_or(Ok(()), Err)
     }

@@ -260,7 +260,8 @@ impl Remote {
         failure: Failure,
     ) -> (Result<Answer, StoreError>, bool) {
         self.lock().record_failure(&failure);
-        if let Some(decided) = self.0.local.decide(request) {
+        let known = self.0.denials.get_without_store(request, self.0.clock.now()).map(Ok);
+        if let Some(decided) = known.or_else(|| self.0.local.decide(request)) {
             self.count_degraded(&decided);
             return (decided, true);
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tollgate::{
-    Decision, Id, ManualClock, Micros, Operation, Policy, Request, StoreError, Timestamp,
+    Check, Decision, Id, ManualClock, Micros, Operation, Policy, Request, StoreError, Timestamp,
 };
 use tollgate_conformance::rows::{files, read, run};
 use tollgate_store::{Answer, MemoryStore, Store};
@@ -52,7 +52,10 @@ impl Recorder {
             }
             _ => None,
         };
-        let Some(check) = expressible.filter(|check| !check.policy.is_shadow()) else {
+        // A backfill is not an operation of clients.
+        let is_backfill = matches!(request.operation, Operation::Backfill { .. });
+        let is_hidden = |check: &&Check<'_>| check.policy.is_shadow() || is_backfill;
+        let Some(check) = expressible.filter(|check| !is_hidden(check)) else {
             *section = None;
             return;
         };
