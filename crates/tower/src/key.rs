@@ -127,11 +127,8 @@ impl KeyExtractor {
         KeyExtractor::header(name).hashed()
     }
 
-    /// The path of the request, unchanged. Clients can invent paths; [`matched_path`] of axum has as
-    /// many values as there are routes.
-    ///
-    /// [`matched_path`]: KeyExtractor::matched_path
-    #[cfg_attr(not(feature = "axum"), doc = "", doc = "[`matched_path`]: #")]
+    /// The path of the request, unchanged. Clients can invent paths; `matched_path` of axum has as many
+    /// values as there are routes.
     #[must_use]
     pub fn path() -> Self {
         KeyExtractor::sync("path", |parts| Ok(Some(parts.uri.path().as_bytes().to_vec())))

@@ -91,7 +91,7 @@ impl Denials {
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let check = rememberable(request)?;
+        let check = check_to_remember(request)?;
         if check.policy.on_store_error() != OnStoreError::Local {
             self.forget(check);
             return None;
@@ -107,7 +107,7 @@ impl Denials {
         now: Timestamp,
         is_usable: impl FnOnce(&mut Denial) -> bool,
     ) -> Option<Answer> {
-        let check = rememberable(request)?;
+        let check = check_to_remember(request)?;
         let hash = self.hash(check);
         let mut shard = self.lock(hash);
         let denial = shard.get_mut(&hash)?;
@@ -138,7 +138,7 @@ impl Denials {
         sent_at: Timestamp,
         received_at: Timestamp,
     ) {
-        if let Some(check) = rememberable(request)
+        if let Some(check) = check_to_remember(request)
             && let [decision] = &answer.decisions[..]
             && is_denied(decision)
         {
@@ -201,16 +201,16 @@ impl Denial {
 
 /// Returns the check of a request whose denial can be remembered. A lease can be released at any time, a
 /// repeated request gets its first answer, and a denial of several checks depends on all their keys.
-fn rememberable<'a>(request: &Request<'a>) -> Option<&'a Check<'a>> {
+fn check_to_remember<'a>(request: &Request<'a>) -> Option<&'a Check<'a>> {
     let Operation::Check { lease: None } = request.operation else { return None };
     let [check] = request.checks else { return None };
     let policy = check.policy;
-    let is_rememberable = request.request_id.is_none()
+    let is_remembered = request.request_id.is_none()
         && check.cost > Cost::ZERO
         && check.key.len() <= MAX_KEY_LEN
         && !policy.is_shadow()
         && !policy.limits().iter().any(|limit| limit.counts_denied() || limit.is_concurrent());
-    is_rememberable.then_some(check)
+    is_remembered.then_some(check)
 }
 
 fn is_denied(decision: &Decision) -> bool {

@@ -93,6 +93,11 @@ async fn policies_decide_while_the_store_is_unavailable() {
     let server = Server::start();
     let daemon = start(&server, MIXED).await;
     assert_eq!(check(&daemon, "closed").await.status, 200);
+    eventually("a share of the limits", async || {
+        let page = daemon.connect().await.get("/readyz?verbose").await.unwrap();
+        !page.body.contains("share of limits")
+    })
+    .await;
     server.kill();
     wait_until_degraded(&daemon, "open", true).await;
     for (policy, status, allowed) in
