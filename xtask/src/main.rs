@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bench;
+mod chaos;
 mod check;
 mod deps;
 mod fuzz;
@@ -40,6 +41,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     mutants::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     simulate::SUBCOMMAND,
+    chaos::SUBCOMMAND,
     bench::SUBCOMMAND,
 ];
 
