@@ -103,6 +103,7 @@ local operations = {}
 
 -- A request of one check, the usual case, without a table for the results.
 local function check_one(slot, lease)
+  if lease and slot.cost > 0 and is_concurrent(slot.policy) and lease_cost(slot, lease) then return 1 end
   local fits, countable, limits_fit = admits(slot)
   slot.is_charged = limits_fit and slot.cost == 0
   finish(slot, fits, countable, lease)
@@ -110,7 +111,7 @@ local function check_one(slot, lease)
 end
 
 function operations.check(slots, lease)
-  if #slots == 1 and not lease then return check_one(slots[1]) end
+  if #slots == 1 then return check_one(slots[1], lease) end
   local held = {}
   if lease then
     local all

@@ -11,15 +11,16 @@ local INSPECT, UNDO_CHECKS, SETTLE, BACKFILL = 13, 14, 15, 16
 local MAX_INSPECTED = 1000
 local with_id = {[3] = true, [4] = true, [10] = true, [11] = true, [12] = true, [14] = true}
 
--- Calls visit with each wanted list of a key that a limit of the slot's policy continues.
-local function each_continued_list(slot, previous, is_wanted, visit)
-  each_list(previous, function(limit, holder, name)
-    if not is_wanted(limit, holder[name]) then return end
+-- Calls visit if a list is wanted and a limit of the slot's policy continues it, with the slot, the limit,
+-- its index, and the table and the field of the state. Usage is cached for the limits of the policy.
+local function visit_continued(limit, holder, name, slot, previous, is_wanted, visit, a)
+  if not is_wanted(limit, holder[name]) then return end
+  local form, place = form_of(slot.policy), name
+  if holder ~= previous or previous.form ~= form then
     if holder == previous then limit = limits_of(previous.form)[name] end
-    local limits = limits_of(form_of(slot.policy))
-    local place = place_of(limits, limit)
-    if place then visit(limits[place], holder, name, place) end
-  end)
+    place = place_of(limits_of(form), limit)
+  end
+  if place then visit(slot, slot.policy[place], place, holder, name, a) end
 end
 
 local function is_long_log(limit, state)
@@ -40,43 +41,48 @@ local function has_lease_set(limit, state)
   return limit.kind == 7 and state.epoch
 end
 
+local function replace_lease_set(slot, limit, _, holder, name, names)
+  slot.has_long_list = true
+  holder[name] = algorithm_of(limit).excerpt(limit, holder[name], slot.cost, names.id, names.most)
+end
+
+local function find_long_log(slot, limit, _, holder, name)
+  slot.has_long_list = true
+  if slot.refunds then
+    holder[name] = algorithm_of(limit).excerpt_refund(limit, holder[name], slot.cost, slot.time)
+  end
+end
+
 -- Keeps the previous state of a slot's key if it has a long list, which its bytes do not contain.
 local function snapshot_lists(slot, key, operation, id, is_named)
-  local previous, any = snapshot(key), false
-  local most = operation == INSPECT and MAX_INSPECTED or nil
+  local previous = snapshot(key)
   if lease_sets[slot.place] then
-    each_continued_list(slot, previous, has_lease_set, function(own, holder, name)
-      any = true
-      holder[name] = algorithm_of(own).excerpt(own, holder[name], slot.cost, id, most)
-    end)
+    local names = {id = id, most = operation == INSPECT and MAX_INSPECTED or nil}
+    each_list(previous, visit_continued, slot, previous, has_lease_set, replace_lease_set, names)
   end
   slot.recorded = is_named and snapshot(previous)
   if rows[slot.place] then
-    each_continued_list(slot, previous, is_long_log, function(own, holder, name)
-      any = true
-      if slot.refunds then
-        holder[name] = algorithm_of(own).excerpt_refund(own, holder[name], slot.cost, slot.time)
-      end
-    end)
+    each_list(previous, visit_continued, slot, previous, is_long_log, find_long_log)
   end
-  slot.previous = any and previous
+  slot.previous = slot.has_long_list and previous
+end
+
+local function replace_list(slot, limit, place, holder, name, id)
+  local algorithm, state = algorithm_of(limit), holder[name]
+  if limit.kind == 7 then
+    holder[name] = algorithm.excerpt(limit, state, slot.cost, id)
+  elseif slot.refunds then
+    holder[name] = algorithm.excerpt_refund(limit, state, slot.cost, slot.time)
+  else
+    local is_charged = slot.key[place] ~= state
+    holder[name] = algorithm.excerpt(limit, state, slot.cost, slot.policy.log_entries, is_charged)
+  end
 end
 
 -- Returns bytes of the key with a short excerpt of each wanted list that leads to the same decision.
 local function excerpt(slot, previous, is_wanted, id)
-  local max_entries = slot.policy.log_entries
-  each_continued_list(slot, previous, is_wanted, function(own, holder, name, place)
-    local state = holder[name]
-    local is_charged = slot.key[place] ~= state
-    if own.kind == 7 then
-      holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, id)
-    elseif slot.refunds then
-      holder[name] = algorithm_of(own).excerpt_refund(own, state, slot.cost, slot.time)
-    else
-      holder[name] = algorithm_of(own).excerpt(own, state, slot.cost, max_entries, is_charged)
-    end
-  end)
-  return (encode(previous))
+  each_list(previous, visit_continued, slot, previous, is_wanted, replace_list, id)
+  return (encode(previous, true))
 end
 
 -- What the record of a request id has: the data of the request, or the previous answer.

@@ -119,11 +119,22 @@ local rows, reserved, changeable
 -- The limit is detached, or at an index of a form.
 function row_at(place, limit, form, index)
   limit = form and limits_of(form)[index] or limit
-  local name = limit.identity .. ' ' .. limit.rank .. ' '
-  local of_key = rows[place] or {}
-  rows[place] = of_key
-  of_key[name] = of_key[name] or {place = place, name = name, stored = {}}
-  return of_key[name]
+  local name = limit.row_name
+  if not name then
+    name = limit.identity .. ' ' .. limit.rank .. ' '
+    limit.row_name = name
+  end
+  local of_key = rows[place]
+  if not of_key then
+    of_key = {}
+    rows[place] = of_key
+  end
+  local row = of_key[name]
+  if not row then
+    row = {place = place, name = name, stored = {}}
+    of_key[name] = row
+  end
+  return row
 end
 
 -- Parses the bytes of a key; returns nil if they are corrupt.
@@ -184,9 +195,10 @@ local function add_bytes(parts, first, second, third)
   parts[count + 1], parts[count + 2], parts[count + 3] = first, second, third
 end
 
--- Returns the bytes of a key, when its state recovers, and whether it is empty.
-local function encode(key)
-  local parts = {'', '', ''}
+-- Returns the bytes of a key, when its state recovers, and whether it is empty. The time of an excerpt is
+-- not needed.
+local function encode(key, is_excerpt)
+  local parts, limits = {'', '', ''}, numbers_of_form(key.form)
   local flags, until_when, empty = 0, 0, true
   if key.block then
     flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
@@ -198,12 +210,12 @@ local function encode(key)
     parts[3] = write('<I7I7I4I4', index.latest, index.first, index.count, index.held)
     until_when = max(until_when, index.latest)
   end
-  for index, limit in ipairs(numbers_of_form(key.form)) do
+  for index, limit in ipairs(limits) do
     local state = key[index]
     add_bytes(parts, algorithm_of(limit).write(state))
     if state then
       empty = false
-      until_when = max(until_when, recovers_at(limit, state))
+      if not is_excerpt then until_when = max(until_when, recovers_at(limit, state)) end
     end
   end
   if #key.detached > 0 then
@@ -216,21 +228,22 @@ local function encode(key)
       until_when = max(until_when, recovers_at(limit, state))
     end
   end
-  parts[1] = write('<BBBH', MAGIC, SCHEMA, flags, #key.form) .. key.form
+  -- A policy has the head of a key without flags.
+  parts[1] = flags == 0 and limits.head or write('<BBBH', MAGIC, SCHEMA, flags, #key.form) .. key.form
   return table.concat(parts), until_when, empty
 end
 
 -- Calls visit with each state of a key that has a list: its limit, the table and the field of the state,
 -- and the arguments. Arguments cost less than a closure for each call.
-local function each_list(key, visit, a, b, c, d)
+local function each_list(key, visit, a, b, c, d, e)
   local limits = key.form and numbers_of_form(key.form)
   for index = 1, limits and #limits or 0 do
     local limit = limits[index]
-    if is_list(limit) and key[index] then visit(limit, key, index, a, b, c, d) end
+    if is_list(limit) and key[index] then visit(limit, key, index, a, b, c, d, e) end
   end
   for _, detached in ipairs(key.detached) do
     local limit = detached.limit
-    if is_list(limit) and detached.state then visit(limit, detached, 'state', a, b, c, d) end
+    if is_list(limit) and detached.state then visit(limit, detached, 'state', a, b, c, d, e) end
   end
 end
 

@@ -6,30 +6,30 @@ local function call_with(command, name, words)
   for at = 1, #words, 1000 do call(command, name, unpack(words, at, min(at + 999, #words))) end
 end
 
+local ANY_LOG = {kind = 3}
+
 -- Writes a key with long logs or reservations: a hash with the bytes in the field '', the blocks of the
 -- logs, and the reservations.
 local function write_hash(place, to, expires_at)
-  local name, set, unused = KEYS[place], {'', to}, {}
+  local name, set, unused, log = KEYS[place], {'', to}, {}, algorithm_of(ANY_LOG)
   if not hashes[place] then call('DEL', name) end
   -- A log has many blocks, of which a call changes few.
-  local function unuse(row, from, finish)
-    for number = from, finish do unused[#unused + 1] = row.name .. number end
-  end
   for _, state in ipairs(hashed_logs[place]) do
-    local row, first, last = state.row, algorithm_of({kind = 3}).block_range(state)
+    local row, first, last = state.row, log.block_range(state)
     for number, block in pairs(state.blocks) do
       if number >= first and number <= last then
-        set[#set + 1], set[#set + 2] = row.name .. number, block
+        log.add_block_names(set, row, number, number)
+        set[#set + 1] = block
       end
     end
     if row.first then
-      unuse(row, row.first, min(first - 1, row.last))
-      unuse(row, max(last + 1, row.first), row.last)
+      log.add_block_names(unused, row, row.first, min(first - 1, row.last))
+      log.add_block_names(unused, row, max(last + 1, row.first), row.last)
       row.first = nil
     end
   end
   for _, row in pairs(rows[place] or {}) do
-    if row.first then unuse(row, row.first, row.last) end
+    if row.first then log.add_block_names(unused, row, row.first, row.last) end
   end
   for field, value in pairs(reserved[place] or {}) do
     if value then

@@ -1,6 +1,6 @@
 -- Concurrency: leases. State: at, when the newest lease was acquired or renewed; total, the sum of the
--- costs; count; data, a row of (id, cost, finish) in the order of expiry. Many leases are in a sorted
--- set: lease_set.lua.
+-- costs; count; a row of (id, cost, finish) in the order of expiry, which is in data from a position on. Many
+-- leases are in a sorted set: lease_set.lua.
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
 function algorithms.concurrency()
@@ -12,42 +12,48 @@ function algorithms.concurrency()
     return instance
   end
 
-  local function lease(data, index)
-    return read('<c16I2I7', data, (index - 1) * WIDTH + 1)
+  local function lease(state, index)
+    return read('<c16I2I7', state.data, state.from + (index - 1) * WIDTH)
   end
 
-  local function finish_of(data, index)
-    local _, _, finish = lease(data, index)
+  local function finish_of(state, index)
+    local _, _, finish = lease(state, index)
     return finish
+  end
+
+  -- Returns the bytes of the leases after the first ones, up to an index.
+  local function row(state, first, last)
+    if first >= last then return '' end
+    return state.data:sub(state.from + first * WIDTH, state.from + last * WIDTH - 1)
   end
 
   -- Returns the index of a lease, if it is held.
   local function find(state, usage, id)
-    local from = usage.first * WIDTH + 1
-    while state do
+    if not state then return nil end
+    local from, finish = state.from + usage.first * WIDTH, state.from + state.count * WIDTH
+    while true do
       local at = state.data:find(id, from, true)
-      if not at then return nil end
-      if at % WIDTH == 1 then return (at - 1) / WIDTH + 1 end
+      if not at or at >= finish then return nil end
+      if (at - state.from) % WIDTH == 0 then return (at - state.from) / WIDTH + 1 end
       from = at + 1
     end
   end
 
   local function without(state, index)
-    local _, cost, finish = lease(state.data, index)
+    local _, cost = lease(state, index)
     return {
-      at = state.at, total = state.total - cost, count = state.count - 1,
-      data = state.data:sub(1, (index - 1) * WIDTH) .. state.data:sub(index * WIDTH + 1),
-    }, cost, finish
+      at = state.at, total = state.total - cost, count = state.count - 1, from = 1,
+      data = row(state, 0, index - 1) .. row(state, index, state.count),
+    }, cost
   end
 
   local function with(state, at, id, cost, finish)
     local before = state.count
-    while before > 0 and finish_of(state.data, before) > finish do before = before - 1 end
+    while before > 0 and finish_of(state, before) > finish do before = before - 1 end
     local one = write('<c16I2I7', id, cost, finish)
-    local split = before * WIDTH
     return {
-      at = at, total = state.total + cost, count = state.count + 1,
-      data = state.data:sub(1, split) .. one .. state.data:sub(split + 1),
+      at = at, total = state.total + cost, count = state.count + 1, from = 1,
+      data = row(state, 0, before) .. one .. row(state, before, state.count),
     }
   end
 
@@ -59,7 +65,7 @@ function algorithms.concurrency()
     for index, one in ipairs(leases) do
       parts[index], total = write('<c16I2I7', one[1], one[2], one[3]), total + one[2]
     end
-    return {at = at, total = total, count = #leases, data = table.concat(parts)}
+    return {at = at, total = total, count = #leases, data = table.concat(parts), from = 1}
   end
 
   local concurrency = {}
@@ -75,21 +81,21 @@ function algorithms.concurrency()
     end
     local finish = at + state.count * WIDTH
     if #from < finish - 1 or state.total > MAX_LEASES or state.count > MAX_LEASES then return false end
-    state.data = from:sub(at, finish - 1)
+    state.data, state.from = from, at
     if state.count == 0 then return true, nil, finish end
     local is_valid = state.at <= LAST_TIME
-      and finish_of(state.data, state.count) <= state.at + MAX_WINDOW
+      and finish_of(state, state.count) <= state.at + MAX_WINDOW
     return is_valid, state, finish
   end
 
   function concurrency.write(state)
     if not state then return write('<I7I4I4', 0, 0, 0) end
     if state.epoch then return lease_set().write(state) end
-    return write('<I7I4I4', state.at, state.total, state.count) .. state.data
+    return write('<I7I4I4', state.at, state.total, state.count), row(state, 0, state.count)
   end
 
   local function last_finish(state)
-    return state.last or finish_of(state.data, state.count)
+    return state.last or finish_of(state, state.count)
   end
 
   function concurrency.advance(limit, state)
@@ -102,7 +108,7 @@ function algorithms.concurrency()
     if state.epoch then return {time = time, first = 0, used = lease_set().used(state, time)} end
     local first, used = 0, state.total
     while first < state.count do
-      local _, cost, finish = lease(state.data, first + 1)
+      local _, cost, finish = lease(state, first + 1)
       if finish > time then break end
       first, used = first + 1, used - cost
     end
@@ -130,7 +136,7 @@ function algorithms.concurrency()
     end
     local held = {
       total = usage.used, count = state and state.count - usage.first or 0,
-      data = state and state.data:sub(usage.first * WIDTH + 1) or '',
+      data = state and state.data, from = state and state.from + usage.first * WIDTH,
     }
     return with(held, usage.time, id, cost, finish)
   end
@@ -138,7 +144,7 @@ function algorithms.concurrency()
   -- Returns the leases of a key as a sorted set.
   function concurrency.lengthen(state, place)
     local leases = {}
-    for index = 1, state.count do leases[index] = {lease(state.data, index)} end
+    for index = 1, state.count do leases[index] = {lease(state, index)} end
     return lease_set().create(place, state.at, leases)
   end
 
@@ -173,7 +179,7 @@ function algorithms.concurrency()
     local own, leases, groups = id and find(state, usage, id), {}, {}
     local above = usage.used + cost - limit.capacity
     for index = usage.first + 1, state.count do
-      local held_by, its_cost, ends_at = lease(state.data, index)
+      local held_by, its_cost, ends_at = lease(state, index)
       if index == own then
         leases[1] = {held_by, its_cost, ends_at}
       else
@@ -192,7 +198,7 @@ function algorithms.concurrency()
     if state.epoch then return (lease_set().find(state, usage, id)) end
     local index = find(state, usage, id)
     if not index then return nil end
-    local _, cost = lease(state.data, index)
+    local _, cost = lease(state, index)
     return cost
   end
 

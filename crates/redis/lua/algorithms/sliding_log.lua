@@ -34,11 +34,16 @@ function algorithms.sliding_log()
     return (place - within) / BLOCK, within
   end
 
+  -- %d costs less than the conversion of a number by a concatenation.
+  local function block_name(row, number)
+    return row.name .. format_text('%d', number)
+  end
+
   -- Returns a block of a long row as it was before the call; nothing if there is none.
   local function stored_block(row, number)
     local block = row.stored[number]
     if block == nil then
-      block = read_command('HGET', KEYS[row.place], row.name .. number)
+      block = read_command('HGET', KEYS[row.place], block_name(row, number))
       row.stored[number] = block
     end
     return block
@@ -101,6 +106,10 @@ function algorithms.sliding_log()
 
   -- Divides the bytes of the entries from a position on into blocks.
   local function put_blocks(blocks, number, data)
+    if #data > 0 and #data <= BLOCK * WIDTH then
+      blocks[number] = data
+      return blocks
+    end
     for at = 1, #data, BLOCK * WIDTH do
       blocks[number] = data:sub(at, at + BLOCK * WIDTH - 1)
       number = number + 1
@@ -125,7 +134,8 @@ function algorithms.sliding_log()
     local number, within = block_of(state.gone + from - 1)
     if within > 0 then
       local block = state.blocks[number] or stored_block(state.row, number)
-      data = block:sub(1, within * WIDTH) .. data
+      if #block > within * WIDTH then block = block:sub(1, within * WIDTH) end
+      data = block .. data
     end
     put_blocks(new.blocks, number, data)
     return new
@@ -196,8 +206,9 @@ function algorithms.sliding_log()
   local function has_blocks(state)
     local number, within = block_of(state.gone + state.count - 1)
     local block = state.blocks[number] or stored_block(state.row, number)
-    local newest_bytes = write(ROW, state.newest[1], state.newest[2])
-    return block and block:sub(within * WIDTH + 1, (within + 1) * WIDTH) == newest_bytes
+    if not block or #block < (within + 1) * WIDTH then return false end
+    local stamp, sum = read(ROW, block, within * WIDTH + 1)
+    return stamp == state.newest[1] and sum == state.newest[2]
   end
 
   -- A limit of a form has an index in it; a detached limit has none.
@@ -234,6 +245,11 @@ function algorithms.sliding_log()
   -- Returns the numbers of the first and the last block of a long row.
   function sliding_log.block_range(state)
     return block_of(state.gone), (block_of(state.gone + state.count - 1))
+  end
+
+  -- Adds the names of blocks of a long row.
+  function sliding_log.add_block_names(names, row, first, last)
+    for number = first, last do names[#names + 1] = block_name(row, number) end
   end
 
   -- Returns a long log with the entries of a short one.
