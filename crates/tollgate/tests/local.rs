@@ -169,6 +169,26 @@ async fn leases_are_shared_and_those_of_the_store_count() {
     assert!(last.changed && !last.degraded);
 }
 
+/// Nothing is left to charge, although the lease of the store is still in use.
+#[tokio::test]
+async fn a_key_whose_leases_were_all_released_is_not_pending() {
+    let server = Server::with(|config| config.line("appendonly yes"));
+    let limiters = open(&server, 1).await;
+    let limiter = &limiters[0];
+    let policy = named("slots", "4 concurrent lease 10min");
+    let lease = async || limiter.check(&policy, key("a")).await.unwrap().lease.unwrap();
+    let held = lease().await;
+    server.kill();
+    let local = lease().await;
+    assert!(limiter.release(&policy, key("a"), local).await.unwrap().changed);
+    server.restart();
+    wait_until_charged(&limiters).await;
+    let inspection = limiter.inspect(&policy, key("a")).await.unwrap();
+    let leases = inspection.limits[0].leases.iter().map(|lease| lease.id);
+    assert_eq!(leases.collect::<Vec<_>>(), [held]);
+    assert_eq!(limiter.stats().not_charged_back, 0);
+}
+
 #[tokio::test]
 async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     let server = Server::start();

@@ -84,11 +84,14 @@ impl Remote {
             }
         }
         let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
-        local.membership.leave(&self.0.store).await?;
-        if charged == Ok(true) {
-            return Ok(());
+        let left = local.membership.leave(&self.0.store).await;
+        if charged.is_ok() {
+            return left;
         }
-        let message = format!("{} keys could not be charged", local.pending());
+        let mut message = format!("{} keys could not be charged", local.pending());
+        if let Err(failure) = left {
+            message = format!("{message}: {failure}");
+        }
         Err(Failure::new(FailureKind::Deadline, message))
     }
 

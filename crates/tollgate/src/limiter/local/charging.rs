@@ -34,15 +34,18 @@ impl LocalFallback {
         }
     }
 
-    /// Charges the store for all pending keys, after the task has ended, until the store fails to
-    /// answer; returns whether none is left.
-    pub(in crate::limiter) async fn charge_all(&self, store: &RedisStore) -> bool {
+    /// Charges the store for all pending keys, after the task has ended; returns when none is left.
+    pub(in crate::limiter) async fn charge_all(&self, store: &RedisStore) {
         self.put_back_all();
-        while self.charge_some(store).await {}
-        self.pending() == 0
+        while self.pending() > 0 {
+            if !self.charge_some(store).await {
+                sleep(RETRY_INTERVAL).await;
+            }
+        }
     }
 
-    /// Charges the store for some pending keys; returns whether there are more, and it answers.
+    /// Charges the store for some pending keys; returns whether there are more, and it was charged for
+    /// some.
     async fn charge_some(&self, store: &RedisStore) -> bool {
         let keys = self.next_keys();
         if keys.is_empty() {
@@ -64,10 +67,9 @@ impl LocalFallback {
                 _ => {}
             }
         }
-        let answers = charges.len();
-        self.charge(store, charges).await;
+        let is_charged = self.charge(store, charges).await;
         self.put_back(keys.into_iter().map(|(_, name)| name));
-        answers > 0 && self.pending() > 0
+        is_charged && self.pending() > 0
     }
 
     /// Takes pending keys that have used something; the others are no longer pending.
@@ -135,7 +137,8 @@ impl LocalFallback {
         Some((name.clone(), key.policy.clone(), attempt))
     }
 
-    async fn charge(&self, store: &RedisStore, attempts: Vec<(KeyName, Policy, Attempt)>) {
+    /// Sends the charges of keys; returns whether those of a key are complete.
+    async fn charge(&self, store: &RedisStore, attempts: Vec<(KeyName, Policy, Attempt)>) -> bool {
         let mut requests = Vec::new();
         for (name, policy, attempt) in &attempts {
             for charge in attempt.charges.iter().filter(|charge| charge.is_open()) {
@@ -144,33 +147,38 @@ impl LocalFallback {
             }
         }
         let mut replies = send(store, &requests).await.into_iter();
+        let mut is_charged = false;
         for (name, _, mut attempt) in attempts {
             for charge in attempt.charges.iter_mut().filter(|charge| charge.is_open()) {
                 #[expect(clippy::expect_used, reason = "the store replies to every request")]
                 let reply = replies.next().expect("one reply per request");
                 charge.outcome = outcome(&reply, charge);
             }
-            self.end(&name, attempt);
+            is_charged |= self.end(&name, attempt);
         }
         self.charged.notify_waiters();
+        is_charged
     }
 
-    /// Processes the outcomes of the charges of a key.
-    fn end(&self, name: &KeyName, attempt: Attempt) {
+    /// Processes the outcomes of the charges of a key; returns whether they are complete.
+    fn end(&self, name: &KeyName, attempt: Attempt) -> bool {
         let mut keys = self.lock();
         let Keys { pending, stats, .. } = &mut *keys;
-        let Some(key) = pending.get_mut(name) else { return };
+        let Some(key) = pending.get_mut(name) else { return true };
         key.is_charging = false;
         let is_expired = attempt.started_at.elapsed() >= REPEATED_FOR;
+        // Without charges, nothing is left to charge: every lease was released or has expired.
+        let is_empty = attempt.charges.is_empty();
         if !is_expired
+            && !is_empty
             && attempt.charges.iter().all(|charge| charge.outcome == ChargeOutcome::NotExecuted)
         {
             key.attempt = None;
-            return;
+            return false;
         }
         if !is_expired && attempt.charges.iter().any(Charge::is_open) {
             key.attempt = Some(attempt);
-            return;
+            return false;
         }
         for charge in &attempt.charges {
             let count = match charge.outcome {
@@ -188,6 +196,7 @@ impl LocalFallback {
             pending.remove(name);
         }
         self.pending.store(pending.len(), Ordering::Release);
+        true
     }
 
     /// Drops a key whose policy the store rejects.
