@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tollgate::{
     Answer, Check, Cost, Decision, FailureKind, FlushError, Key, Limiter, LimiterBuilder,
-    ManualClock, Micros, OnStoreError, Operation, Policy, Reason, RedisOptions, Request,
-    RequestError, Source, StoreError, Timestamp, random_id,
+    ManualClock, Micros, OnStoreError, Operation, Policy, Reason, RedisOptions, RedisStore,
+    Request, RequestError, Source, StoreError, Timestamp, random_id,
 };
 use tollgate_testkit::{Cluster, Sentinel, Server, wait_until};
 
@@ -349,10 +349,13 @@ async fn an_invalid_url_is_reported_with_a_remedy_and_without_its_password() {
 async fn a_namespace_with_its_own_clock_is_flushed() {
     let server = Server::start();
     let builder = builder().namespace("trial");
-    let real = builder.clone().open(&server.url()).await.unwrap();
+    // A limiter would announce this process in the namespace.
+    let options = RedisOptions { namespace: "trial".to_owned(), ..RedisOptions::default() };
+    let real = RedisStore::open(&server.url(), options).unwrap();
+    real.ready().await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
     assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());
-    let error = real.as_redis().unwrap().flush_namespace().await.unwrap_err();
+    let error = real.flush_namespace().await.unwrap_err();
     assert!(matches!(error, FlushError::ServerClock { .. }), "{error}");
     assert_eq!(trial.as_redis().unwrap().flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), Vec::<String>::new());
