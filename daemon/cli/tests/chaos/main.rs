@@ -88,7 +88,6 @@ fn table() {
 }
 
 #[test]
-#[ignore = "the table is not measured yet"]
 fn the_page_has_a_row_for_each_scenario() {
     report::check_rows();
 }
