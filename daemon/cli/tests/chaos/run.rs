@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
             sleep(Duration::from_millis(1));
         }
         let process = &self.fleet.daemons[daemon];
-        self.pending.exclude(daemon);
+        self.pending.expect_end(daemon);
         self.ended_unknown += fleet::metric(process, "tollgate_store_unknown_outcomes_total");
         assert!(fleet::metric(process, "tollgate_store_pending_keys") > 0.0);
         process.signal(rustix::process::Signal::TERM);
@@ -253,8 +253,8 @@ struct Pending {
 #[derive(Debug, Default)]
 struct PendingShared {
     is_stopped: AtomicBool,
-    /// The number of a daemon that is no longer read, plus 1.
-    excluded: AtomicU64,
+    /// The number of the daemon that may end, plus 1.
+    ending: AtomicU64,
     /// When a daemon last had a pending key, in µs since the start of the run.
     last: AtomicU64,
     /// When the last round began.
@@ -265,23 +265,23 @@ impl Pending {
     fn watch(fleet: &Fleet, progress: Arc<Progress>) -> Self {
         let shared = Arc::new(PendingShared::default());
         let addresses = fleet.daemons.iter().map(|daemon| daemon.metrics_address().to_owned());
-        let mut clients: Vec<_> = addresses.map(|address| metrics_client(&address)).collect();
+        let mut clients: Vec<_> = addresses.map(|address| Some(metrics_client(&address))).collect();
         let watched = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             while !watched.is_stopped.load(Ordering::SeqCst) {
                 let began_at = progress.now();
                 for (index, client) in (1..).zip(&mut clients) {
-                    if watched.excluded.load(Ordering::SeqCst) == index {
-                        continue;
-                    }
-                    let Some(page) = client.try_send("GET /metrics", &["Host: localhost"], "")
-                    else {
-                        // It ends, and was excluded after the comparison.
-                        assert_eq!(watched.excluded.load(Ordering::SeqCst), index);
-                        continue;
-                    };
-                    if read_metric(&page.body, "tollgate_store_pending_keys") > 0.0 {
+                    let Some(open) = client else { continue };
+                    let page = open.try_send("GET /metrics", &["Host: localhost"], "");
+                    let is_pending = page.as_ref().is_none_or(|page| {
+                        read_metric(&page.body, "tollgate_store_pending_keys") > 0.0
+                    });
+                    if is_pending {
                         watched.last.store(progress.now(), Ordering::SeqCst);
+                    }
+                    if page.is_none() {
+                        assert_eq!(watched.ending.load(Ordering::SeqCst), index, "a daemon ended");
+                        *client = None;
                     }
                 }
                 watched.read_at.store(began_at, Ordering::SeqCst);
@@ -299,9 +299,10 @@ impl Pending {
         self.shared.read_at.load(Ordering::SeqCst) >= time
     }
 
-    /// Stops the reads of a daemon that is about to end.
-    fn exclude(&self, daemon: usize) {
-        self.shared.excluded.store(u64::try_from(daemon).unwrap() + 1, Ordering::SeqCst);
+    /// Permits a daemon to end. Until then it is read, because the others do not know what it has
+    /// admitted before it has charged the store.
+    fn expect_end(&self, daemon: usize) {
+        self.shared.ending.store(u64::try_from(daemon).unwrap() + 1, Ordering::SeqCst);
     }
 
     fn stop(self) {
