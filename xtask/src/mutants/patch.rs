@@ -150,6 +150,8 @@ impl TestCommand {
         command.envs(environment).env("CARGO_TARGET_DIR", target);
         // Symbols are half the link time, and these binaries are not debugged.
         command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // The next patch rebuilds the same crates. CI turns this off for the tests.
+        command.env("CARGO_INCREMENTAL", "1");
         command
     }
 }
@@ -210,11 +212,11 @@ mod tests {
         let words = |command: Command| process::display(&command).replace(" --locked", "");
         assert_eq!(
             words(command.build(tree, target)),
-            "CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=build RUSTFLAGS=--cfg=loom cargo test -p store --no-run"
+            "CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=build RUSTFLAGS=--cfg=loom cargo test -p store --no-run"
         );
         assert_eq!(
             words(command.run(tree, target)),
-            "CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=build RUSTFLAGS=--cfg=loom cargo test -p store -- --exact a"
+            "CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=build RUSTFLAGS=--cfg=loom cargo test -p store -- --exact a"
         );
     }
 
