@@ -62,7 +62,7 @@ fn worst(name: &str, events: &[Event]) -> u64 {
 fn check_own_charges(trace: &Trace, key: usize) {
     let is_of = |event: &&Event| (event.policy, event.key, event.is_admitted) == (0, key, true);
     let admitted: Vec<_> = trace.events.iter().filter(is_of).collect();
-    for event in admitted.iter().filter(|event| !event.is_local) {
+    for event in admitted.iter().filter(|event| !event.is_local()) {
         let is_earlier =
             |other: &&&Event| other.process == event.process && other.at < event.sent_at;
         let own: u64 = admitted.iter().filter(is_earlier).map(|event| event.cost).sum();
@@ -82,7 +82,7 @@ pub(crate) fn check(trace: &Trace, isolated: u64, processes: u64) -> Overshoot {
                 let admitted = trace.events.iter().filter(|event| event.is_admitted);
                 admitted.filter(is_of).filter(|event| include(event)).copied().collect()
             };
-            let shares = worst(name, &events(&|event| event.is_local));
+            let shares = worst(name, &events(&|event| event.is_local()));
             assert!(shares <= 100, "{name}: the shares admitted {shares} % of the limit");
             let whole = worst(name, &events(&|_| true));
             // The limit before the fault, and the shares during it; after it, the limit for processes
@@ -90,7 +90,7 @@ pub(crate) fn check(trace: &Trace, isolated: u64, processes: u64) -> Overshoot {
             assert!(whole <= 300, "{name}: {whole} % of the limit was admitted");
             let is_settled = |event: &Event| {
                 let is_early = event.at < trace.settled_at + BLUR;
-                event.is_local || (event.at >= trace.began_at && !is_early)
+                event.is_local() || (event.at >= trace.began_at && !is_early)
             };
             let afterwards = worst(name, &events(&is_settled));
             assert!(isolated > 0 || afterwards <= 100, "{name}: {afterwards} % after the fault");

@@ -6,6 +6,7 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 mod bounds;
+mod coverage;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use tollgate_simulator::{Client, Data, Partition, Refusal, ReplyFault, Server, Simulation, World};
 
 use bounds::Overshoot;
+use coverage::Coverage;
 use traffic::{Process, Trace};
 
 fn seeds() -> Range<u64> {
@@ -92,17 +94,18 @@ async fn run(world: World) -> (Fault, Trace, Overshoot) {
     let mut rng = world.rng();
     let fault = Fault::ALL[rng.usize(..Fault::ALL.len())];
     let server = world.start_server();
+    let clock = traffic::start_clock(&world);
     world.links().set_latency(Duration::from_micros(200), Duration::from_millis(1));
     let count = rng.usize(1..=8);
     let mut processes = Vec::new();
     for _ in 0..count {
-        processes.push(Process::start(&world, &server).await);
+        processes.push(Process::start(&world, &server, &clock).await);
         tokio::time::sleep(Duration::from_millis(rng.u64(0..700))).await;
     }
     // Every process has a share.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let isolated: Vec<_> = processes.iter().take(count / 3).map(|p| p.client().clone()).collect();
-    let traffic = traffic::start(&world, &processes);
+    let traffic = traffic::start(&world, &processes, rng.u8(..3) == 0);
     tokio::time::sleep(Duration::from_millis(rng.u64(0..8_000))).await;
     let began_at = world.now_micros();
     for _ in 0..rng.usize(0..3) {
@@ -147,19 +150,20 @@ async fn run(world: World) -> (Fault, Trace, Overshoot) {
 #[test]
 fn shares_add_up_to_the_limits_and_are_charged_once() {
     let mut worst = BTreeMap::<Fault, (Overshoot, usize)>::new();
-    let (mut local, mut denied) = (0, 0);
+    let mut coverage = Coverage::default();
     for (fault, trace, overshoot) in run_seeds(run) {
         let (sum, count) = worst.entry(fault).or_default();
         sum.merge(overshoot);
         *count += 1;
-        local += trace.local();
-        denied += trace.denied();
+        coverage.add(fault, &trace);
     }
     for (fault, (overshoot, seeds)) in &worst {
         println!("{fault:?}: {seeds} seeds, {overshoot}");
     }
-    println!("{local} admitted by shares, {denied} denied");
-    assert!(seeds().count() == 1 || (local > 0 && denied > 0));
+    println!("{coverage}");
+    if seeds().count() > 1 {
+        coverage.assert_states();
+    }
 }
 
 /// A process that starts during an outage has no share; the others keep theirs.
@@ -167,11 +171,12 @@ fn shares_add_up_to_the_limits_and_are_charged_once() {
 fn a_process_that_the_store_does_not_know_denies() {
     Simulation::new(1).run(async |world: World| {
         let server = world.start_server();
-        let first = Process::start(&world, &server).await;
+        let clock = traffic::start_clock(&world);
+        let first = Process::start(&world, &server, &clock).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         server.crash(Data::Kept);
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let second = Process::start(&world, &server).await;
+        let second = Process::start(&world, &server, &clock).await;
         assert_eq!(second.limiter().stats().members, None);
         assert!(second.limiter().stats().membership_failure.is_some());
         assert!(first.is_admitted(0, 0).await);
@@ -189,8 +194,9 @@ fn a_process_that_the_store_does_not_know_denies() {
 fn a_process_that_leaves_has_charged_the_store() {
     Simulation::new(2).run(async |world: World| {
         let server = world.start_server();
-        let first = Process::start(&world, &server).await;
-        let second = Process::start(&world, &server).await;
+        let clock = traffic::start_clock(&world);
+        let first = Process::start(&world, &server, &clock).await;
+        let second = Process::start(&world, &server, &clock).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
         server.crash(Data::Kept);
         for _ in 0..20 {

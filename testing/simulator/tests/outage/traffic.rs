@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tollgate::{Cost, Key, Limiter, ManualClock, OnStoreError, Policy, Source, Timestamp};
-use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_redis::{BreakerState, RedisOptions, RedisStore};
 use tollgate_simulator::{Client, Server, World};
 
 const DEADLINE: Duration = Duration::from_millis(15);
@@ -30,6 +30,19 @@ pub(crate) fn policy(index: usize) -> Policy {
     Policy::new(name, limits).unwrap().with_on_store_error(OnStoreError::Local)
 }
 
+/// Starts the clock of all processes.
+pub(crate) fn start_clock(world: &World) -> ManualClock {
+    let clock = ManualClock::at(Timestamp::from_micros(world.now_micros()));
+    let (world, ticking) = (world.clone(), clock.clone());
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(TICK).await;
+            ticking.set(Timestamp::from_micros(world.now_micros()));
+        }
+    });
+    clock
+}
+
 /// A process with a limiter.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -40,7 +53,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) async fn start(world: &World, server: &Server) -> Self {
+    pub(crate) async fn start(world: &World, server: &Server, clock: &ManualClock) -> Self {
         let client = world.start_client();
         let options = RedisOptions {
             call_timeout: Duration::from_millis(100),
@@ -50,15 +63,7 @@ impl Process {
         let store = RedisStore::open(&server.url(), options).unwrap();
         // It starts without the store, too.
         let _ = store.ready().await;
-        let clock = ManualClock::at(Timestamp::from_micros(world.now_micros()));
-        let (shown, ticking) = (world.clone(), clock.clone());
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(TICK).await;
-                ticking.set(Timestamp::from_micros(shown.now_micros()));
-            }
-        });
-        let limiter = Limiter::builder().clock(clock).deadline(DEADLINE).with_store(store);
+        let limiter = Limiter::builder().clock(clock.clone()).deadline(DEADLINE).with_store(store);
         tokio::time::sleep(Duration::from_millis(50)).await;
         Process {
             world: world.clone(),
@@ -82,6 +87,8 @@ impl Process {
     }
 
     async fn check(&self, policy: usize, key: usize, cost: u64) -> Event {
+        let nodes = self.limiter.as_redis().unwrap().nodes();
+        let breaker = nodes.first().map_or(BreakerState::Closed, |node| node.breaker.state);
         let (start, sent_at) = (Instant::now(), self.world.now_micros());
         let name = Key::new(KEYS[key].as_bytes()).unwrap();
         let decision =
@@ -90,9 +97,9 @@ impl Process {
         let took = start.elapsed();
         assert!(took <= DEADLINE + TICK, "a decision took {took:?}");
         let (at, is_admitted) = (decision.time.as_micros(), decision.allowed());
-        let is_local = decision.source == Source::Fallback;
         let (process, remaining) = (self.client.index(), decision.remaining);
-        Event { process, sent_at, remaining, at, policy, key, cost, is_admitted, is_local }
+        let source = decision.source;
+        Event { process, sent_at, remaining, at, policy, key, cost, is_admitted, source, breaker }
     }
 }
 
@@ -108,8 +115,16 @@ pub(crate) struct Event {
     pub(crate) cost: u64,
     pub(crate) is_admitted: bool,
     pub(crate) remaining: u64,
-    /// Whether the process decided with its share.
-    pub(crate) is_local: bool,
+    pub(crate) source: Source,
+    /// The state of the circuit breaker when the request was sent.
+    pub(crate) breaker: BreakerState,
+}
+
+impl Event {
+    /// Returns whether the process decided with its share.
+    pub(crate) fn is_local(&self) -> bool {
+        self.source == Source::Fallback
+    }
 }
 
 /// The decisions of all processes, when the fault began, and when every process had charged the store after it, in µs.
@@ -123,14 +138,6 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn local(&self) -> usize {
-        self.events.iter().filter(|event| event.is_local && event.is_admitted).count()
-    }
-
-    pub(crate) fn denied(&self) -> usize {
-        self.events.iter().filter(|event| !event.is_admitted).count()
-    }
-
     /// Asserts that a limit of a day was charged what was admitted, and at most also the requests whose
     /// outcome is unknown.
     pub(crate) async fn check_charges(&self, processes: &[Process]) {
@@ -165,16 +172,18 @@ pub(crate) struct Traffic {
     tasks: Vec<JoinHandle<Vec<Event>>>,
 }
 
-/// Starts two callers in each process.
-pub(crate) fn start(world: &World, processes: &[Process]) -> Traffic {
+/// Starts two callers in each process. If the first process is busy, its circuit breaker has enough calls
+/// to open.
+pub(crate) fn start(world: &World, processes: &[Process], is_first_busy: bool) -> Traffic {
     let (stop, stopped) = watch::channel(false);
-    let callers = processes.iter().flat_map(|process| [process, process]);
-    let tasks = callers.map(|process| {
+    let callers = processes.iter().enumerate().flat_map(|process| [process, process]);
+    let tasks = callers.map(|(index, process)| {
+        let max_pause = if index == 0 && is_first_busy { 40 } else { 400 };
         let (world, process, stopped) = (world.clone(), process.clone(), stopped.clone());
         tokio::spawn(async move {
             let (mut rng, mut events) = (world.rng(), Vec::new());
             while !*stopped.borrow() {
-                tokio::time::sleep(Duration::from_millis(rng.u64(1..400))).await;
+                tokio::time::sleep(Duration::from_millis(rng.u64(1..max_pause))).await;
                 let (policy, key) = (rng.usize(..POLICIES.len()), rng.usize(..KEYS.len()));
                 let cost = rng.u64(1..=MAX_COST);
                 events.push(process.check(policy, key, cost).await);
