@@ -24,6 +24,9 @@ use tollgate_store::{Failure, FailureKind};
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a heartbeat may take.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A store that takes longer to answer a heartbeat, and longer than decisions may take, is so slow that
+/// other processes may be unable to connect to it.
+const MAX_PROMPT_REPLY: Duration = Duration::from_millis(100);
 /// How long a process without heartbeats is counted.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long after its first heartbeat a process has no share: every other process has sent a
@@ -38,6 +41,8 @@ const REMOVED_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Membership {
     process: Id,
+    /// The longest time in which a store that works for every process answers.
+    max_prompt_reply: Duration,
     state: Mutex<State>,
 }
 
@@ -46,6 +51,7 @@ pub(super) struct Membership {
 struct State {
     processes: HashMap<Id, Process>,
     announced_at: Option<Instant>,
+    /// When it read the record, if the last heartbeat was answered in time.
     observed_at: Option<Instant>,
     members: Arc<[Id]>,
     failure: Option<Failure>,
@@ -56,7 +62,7 @@ struct State {
 struct Process {
     heartbeat: u64,
     /// For how long this process has read the same heartbeat. The time in which it could not read the
-    /// record does not count: the other process may have been unable to write as well.
+    /// record, or only slowly, does not count: the other process may have been unable to write.
     silence: Duration,
 }
 
@@ -71,12 +77,14 @@ pub(super) struct Members {
 impl State {
     /// Processes the record that a heartbeat has read. A process without a place in it is counted like
     /// one without new heartbeats.
-    fn observe(&mut self, process: Id, record: &[(Id, u64)], now: Instant) {
+    fn observe(&mut self, process: Id, record: &[(Id, u64)], now: Instant, is_prompt: bool) {
         self.failure = None;
         self.announced_at.get_or_insert(now);
-        let elapsed = now.duration_since(self.observed_at.replace(now).unwrap_or(now));
-        for process in self.processes.values_mut() {
-            process.silence += elapsed.min(2 * INTERVAL);
+        let last = std::mem::replace(&mut self.observed_at, is_prompt.then_some(now));
+        if let (Some(last), true) = (last, is_prompt) {
+            for process in self.processes.values_mut() {
+                process.silence += now.duration_since(last).min(2 * INTERVAL);
+            }
         }
         for (id, heartbeat) in record {
             let seen = Process { heartbeat: *heartbeat, silence: Duration::ZERO };
@@ -101,6 +109,12 @@ impl State {
         }
     }
 
+    /// Processes a heartbeat that failed.
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.observed_at = None;
+    }
+
     /// Returns the processes whose heartbeats ended long ago.
     fn ended(&self, own: Id) -> Vec<Id> {
         let is_ended =
@@ -118,8 +132,13 @@ impl State {
 }
 
 impl Membership {
-    pub(super) fn new() -> Self {
-        Membership { process: Id::from_u128(fastrand::u128(..)), state: Mutex::default() }
+    /// Creates the state of a process whose decisions have this deadline.
+    pub(super) fn new(deadline: Duration) -> Self {
+        Membership {
+            process: Id::from_u128(fastrand::u128(..)),
+            max_prompt_reply: deadline.max(MAX_PROMPT_REPLY),
+            state: Mutex::default(),
+        }
     }
 
     /// Returns the id of this process.
@@ -143,7 +162,7 @@ impl Membership {
     /// shared, so it has no other members.
     pub(super) async fn run(&self, store: RedisStore) {
         if store.has_own_clock() {
-            return self.lock().observe(self.process, &[], Instant::now());
+            return self.lock().observe(self.process, &[], Instant::now(), true);
         }
         let mut heartbeat = 0;
         loop {
@@ -154,18 +173,20 @@ impl Membership {
     }
 
     async fn announce(&self, store: &RedisStore, heartbeat: u64) {
+        let sent_at = Instant::now();
         let announced = timeout(HEARTBEAT_TIMEOUT, store.announce(self.process, heartbeat)).await;
         let announced = announced.unwrap_or_else(|_| {
             let message = format!("no reply to a heartbeat within {HEARTBEAT_TIMEOUT:?}");
             Err(Failure::new(FailureKind::Deadline, message))
         });
         match announced {
-            Err(failure) => self.lock().failure = Some(failure),
+            Err(failure) => self.lock().fail(failure),
             Ok(record) => {
                 let now = Instant::now();
+                let is_prompt = now.duration_since(sent_at) <= self.max_prompt_reply;
                 let ended = {
                     let mut state = self.lock();
-                    state.observe(self.process, &record, now);
+                    state.observe(self.process, &record, now, is_prompt);
                     state.ended(self.process)
                 };
                 if !ended.is_empty() {
@@ -200,7 +221,7 @@ mod tests {
 
     fn observe(state: &mut State, start: Instant, at_ms: u64, record: &[(Id, u64)]) -> Vec<Id> {
         let now = start + Duration::from_millis(at_ms);
-        state.observe(OWN, record, now);
+        state.observe(OWN, record, now, true);
         state.members(now).map_or(Vec::new(), |members| members.to_vec())
     }
 
@@ -270,9 +291,33 @@ mod tests {
         observe(&mut state, start, 0, &[(A, 1), (OWN, 1)]);
         let later = state.members(start + Duration::from_secs(3_600)).unwrap();
         assert_eq!(*later, [A, OWN]);
-        // The other process could write no heartbeats either.
-        assert_eq!(observe(&mut state, start, 3_600_000, &[(A, 1), (OWN, 2)]), [A, OWN]);
-        assert_eq!(observe(&mut state, start, 3_602_000, &[(A, 1), (OWN, 4)]), [A, OWN]);
-        assert_eq!(observe(&mut state, start, 3_603_000, &[(A, 1), (OWN, 5)]), [OWN]);
+        // The other process could write no heartbeats either, however often the store fails.
+        for second in 3_600..3_620 {
+            state.fail(Failure::new(FailureKind::ConnectionLost, "closed"));
+            assert_eq!(
+                observe(&mut state, start, second * 1_000, &[(A, 1), (OWN, second)]),
+                [A, OWN]
+            );
+        }
+        assert_eq!(observe(&mut state, start, 3_623_000, &[(A, 1), (OWN, 4)]), [A, OWN]);
+        assert_eq!(observe(&mut state, start, 3_625_000, &[(A, 1), (OWN, 5)]), [A, OWN]);
+        assert_eq!(observe(&mut state, start, 3_626_000, &[(A, 1), (OWN, 6)]), [OWN]);
+    }
+
+    /// Others may be unable to connect to a slow store.
+    #[test]
+    fn heartbeats_that_a_slow_store_answers_end_no_process() {
+        let start = Instant::now();
+        let mut state = State::default();
+        let record = [(A, 1), (OWN, 1)];
+        for second in 0..60 {
+            let now = start + Duration::from_secs(second);
+            state.observe(OWN, &record, now, second == 0);
+            assert_eq!(*state.members, [A, OWN], "{second}");
+        }
+        for second in 60..64 {
+            assert_eq!(observe(&mut state, start, second * 1_000, &record), [A, OWN]);
+        }
+        assert_eq!(observe(&mut state, start, 64_000, &record), [OWN]);
     }
 }

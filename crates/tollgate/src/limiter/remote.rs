@@ -51,7 +51,7 @@ impl Remote {
     /// # Panics
     /// Panics if there is no tokio runtime.
     pub(super) fn new(store: RedisStore, deadline: Duration, clock: Clock) -> Self {
-        let local = Arc::new(LocalFallback::new(&clock));
+        let local = Arc::new(LocalFallback::new(&clock, deadline));
         let heartbeats = {
             let (local, store) = (Arc::clone(&local), store.clone());
             tokio::spawn(async move { local.membership.run(store).await })

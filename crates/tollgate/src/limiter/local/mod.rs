@@ -14,6 +14,7 @@ mod pending;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -71,14 +72,14 @@ pub(super) struct LocalStats {
 }
 
 impl LocalFallback {
-    pub(super) fn new(clock: &Clock) -> Self {
+    pub(super) fn new(clock: &Clock, deadline: Duration) -> Self {
         let mut memory = MemoryLimiter::builder().max_keys(MAX_KEYS).max_bytes(MAX_BYTES);
         if let Clock::Manual(clock) = clock {
             memory = memory.clock(clock.clone());
         }
         LocalFallback {
             memory: memory.build(),
-            membership: Membership::new(),
+            membership: Membership::new(deadline),
             shares: Shares::default(),
             keys: Mutex::default(),
             pending: AtomicUsize::new(0),
