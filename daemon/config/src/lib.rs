@@ -45,6 +45,7 @@ pub use read::envoy::{
     CompatHeaders, CompatHealth, CompatOptions, Envoy, FailureMode, NearLimit, RefundsAndLimits,
 };
 pub use read::operation::{Drain, Log, LogFormat, LogLevel, Privacy};
+use read::policies::Override;
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Operators, Scope, TokenConfig, TokenSecret};
 pub use reference::{config_fields, config_reference};
@@ -75,6 +76,7 @@ pub struct Config {
     pub operators: Operators,
     /// The policies by name.
     pub policies: Policies,
+    overrides: Arc<[Override]>,
     /// Files with more overrides of the policies.
     pub overrides_files: Vec<OverridesFile>,
     /// The rules for forward auth.

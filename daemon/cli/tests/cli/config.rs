@@ -157,20 +157,24 @@ fn an_override_that_matches_no_key_of_a_rule_causes_a_warning_of_check_and_serve
 #[test]
 fn limits_that_start_unused_cause_warnings_of_check_and_reload() {
     let folder = Folder::create();
-    let yaml = |limit: &str| format!("policies: {{ a: {{ limits: [{limit}, 9/h log] }} }}\n");
-    let (kept, changed) = (yaml("20/min fixed"), yaml("10/min sliding"));
-    let file = folder.write("tollgate.yaml", yaml("10/min fixed")).display().to_string();
+    let yaml = |limit: &str, vip: &str| {
+        format!(
+            "policies: {{ a: {{ limits: [{limit}, 9/h log], overrides: {{ vip: [{vip}, 90/h log], \
+             bot-*: unlimited }} }} }}\n"
+        )
+    };
+    let (kept, changed) = (yaml("20/min fixed", "30/min"), yaml("10/min sliding", "300/min fixed"));
+    let file = folder.write("tollgate.yaml", yaml("10/min fixed", "60/min")).display().to_string();
     let new = folder.write("new.yaml", &changed).display().to_string();
-    let warning = "policy a: the limit 10/min sliding starts unused for every key, because 10/min \
-                   fixed; 9/h log has none of its kind and window\n";
+    let policy = "policy a: the limit 10/min sliding starts unused for every key, because 10/min \
+                  fixed; 9/h log has none of its kind and window";
+    let override_ = "policy a, override vip: the limit 300/min fixed starts unused for every key, \
+                     because 60/min; 90/h log has none of its kind and window";
     let (code, output, error) = run(["config", "check", &new, "--replaces", &file]);
     assert_eq!((code, output), (0, format!("{new}: ok: 1 policy, 0 rules\n")));
-    assert_eq!(error, format!("warning: {warning}"));
+    assert_eq!(error, format!("warning: {policy}\nwarning: {override_}\n"));
     let (_, output, _) = run(["config", "check", &new, "--replaces", &file, "-o", "json"]);
-    assert_eq!(
-        serde_json::from_str::<Value>(&output).unwrap()["warnings"][0]["message"],
-        warning.trim()
-    );
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap()["warnings"][0]["message"], policy);
     let (code, _, error) = run(["config", "check", &new, "--replaces", "none.yaml"]);
     assert!(code == 2 && error.contains("none.yaml"), "{error}");
 
@@ -183,9 +187,10 @@ fn limits_that_start_unused_cause_warnings_of_check_and_reload() {
         wait_for_page(&daemon, "reload", |page| page.contains(&series));
     }
     let log = daemon.stop_and_read_log();
-    let after_kept = warning.replace("10/min fixed", "20/min fixed");
-    let warnings: Vec<_> = log.lines().filter_map(|line| line.split_once(" WARN ")).collect();
-    assert!(warnings.len() == 1 && warnings[0].1 == after_kept.trim(), "{log}");
+    let after_kept =
+        [policy.replace("10/min fixed", "20/min fixed"), override_.replace("60/min", "30/min")];
+    let warnings = log.lines().filter_map(|line| Some(line.split_once(" WARN ")?.1));
+    assert!(warnings.eq(after_kept), "{log}");
 }
 
 #[test]

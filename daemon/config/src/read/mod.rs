@@ -19,11 +19,11 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let listen = operation::listen(&fields.section("listen"));
     let tokens = tokens::read(fields, listen.as_ref().ok());
     let policies = policies::read(fields);
-    let rules = rules::read(fields, policies.as_ref().ok().map(|(policies, _)| policies));
+    let rules = rules::read(fields, policies.as_ref().ok().map(|section| &section.policies));
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());
     let headers = operation::headers(fields);
     let envoy = envoy::read(&fields.section("envoy"));
-    let (policies, overrides_files) = policies?;
+    let policies::Section { policies, overrides, overrides_files } = policies?;
     let (jwt, jwks_file) = jwt?;
     let (envoy, domains) = envoy?;
     Ok(Config {
@@ -33,6 +33,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         tokens: tokens?,
         operators: fields.get("operators")?,
         policies,
+        overrides: overrides.into(),
         overrides_files,
         rules: rules?,
         trusted_proxies: fields.list::<Networks>("trusted_proxies")?.into_iter().collect(),

@@ -19,25 +19,40 @@ pub struct OverridesFile {
     pub path: PathBuf,
 }
 
-pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Policies, Vec<OverridesFile>), Invalid> {
-    let (mut policies, mut files) = (Policies::new(), Vec::new());
-    let mut invalid = None;
-    for fields in fields.sections("policies") {
-        match read_one(&fields, &mut policies) {
-            Ok(path) => files
-                .extend(path.map(|path| OverridesFile { policy: fields.name().to_owned(), path })),
-            Err(error) => invalid = Some(error),
-        }
-    }
-    invalid.map_or(Ok((policies, files)), Err)
+/// A row of `overrides`, other than `unlimited`.
+#[derive(Clone, Debug)]
+pub(crate) struct Override {
+    /// The name of the policy.
+    pub(crate) policy: Box<str>,
+    /// The key, prefix or network, as it is written.
+    pub(crate) key: Box<str>,
+    /// The limits, without a name.
+    pub(crate) limits: Policy,
 }
 
-/// Reads a policy with its overrides and tiers, and returns its file with more overrides.
-fn read_one(
-    fields: &SectionReader<'_>,
-    policies: &mut Policies,
-) -> Result<Option<PathBuf>, Invalid> {
-    let overrides = overrides(fields);
+/// The field `policies`.
+#[derive(Default)]
+pub(super) struct Section {
+    pub(super) policies: Policies,
+    pub(super) overrides: Vec<Override>,
+    pub(super) overrides_files: Vec<OverridesFile>,
+}
+
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<Section, Invalid> {
+    let mut section = Section::default();
+    let mut invalid = None;
+    for fields in fields.sections("policies") {
+        if let Err(error) = read_one(&fields, &mut section) {
+            invalid = Some(error);
+        }
+    }
+    invalid.map_or(Ok(section), Err)
+}
+
+/// Reads a policy with its overrides and tiers, and the name of its file with more overrides.
+fn read_one(fields: &SectionReader<'_>, section: &mut Section) -> Result<(), Invalid> {
+    let Section { policies, overrides: rows, overrides_files } = section;
+    let overrides = overrides(fields, rows);
     let tiers = tiers(fields);
     let policy = policy(fields)?;
     let whole = |display: &dyn std::fmt::Display| {
@@ -52,7 +67,10 @@ fn read_one(
     if !tiers.is_empty() {
         policies.set_tiers(fields.name(), &tiers).map_err(|error| whole(&error))?;
     }
-    fields.get("overrides_file")
+    let file: Option<PathBuf> = fields.get("overrides_file")?;
+    let policy = fields.name().to_owned();
+    overrides_files.extend(file.map(|path| OverridesFile { policy, path }));
+    Ok(())
 }
 
 fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
@@ -79,10 +97,18 @@ fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
     Ok(policy)
 }
 
-fn overrides(fields: &SectionReader<'_>) -> Result<Overrides, Invalid> {
+fn overrides(fields: &SectionReader<'_>, rows: &mut Vec<Override>) -> Result<Overrides, Invalid> {
     let mut builder = Overrides::builder();
     each(fields, "overrides", |pattern, limits| {
-        builder.add(pattern, limits).map_err(|error| error.to_string())
+        builder.add(pattern, limits).map_err(|error| error.to_string())?;
+        // The only row without limits is `unlimited`, which counts nothing.
+        let limits = limits.parse().ok();
+        rows.extend(limits.map(|limits| Override {
+            policy: fields.name().into(),
+            key: pattern.into(),
+            limits,
+        }));
+        Ok(())
     })?;
     Ok(builder.build())
 }

@@ -1,21 +1,43 @@
 //! What keys lose when one configuration replaces another.
 
+use std::collections::HashMap;
+
 use tollgate_descriptors::Domains;
 
 use crate::Config;
+use crate::read::policies::Override;
 
 /// The most limits that a log lists.
 const MAX_LOGGED: usize = 10;
 
 impl Config {
-    /// The limits of policies, tiers and descriptor rules that start unused for every key if this
-    /// configuration replaces another: a message for each.
+    /// The limits of policies, tiers, overrides and descriptor rules that start unused for every key
+    /// if this configuration replaces another: a message for each. The rows of `overrides_file` are not
+    /// compared.
     #[must_use]
     pub fn unused_limits(&self, replaced: &Config) -> Vec<String> {
         let policies = self.policies.unused_limits(&replaced.policies);
-        let policies = policies.iter().map(ToString::to_string);
-        policies.chain(unused_limits_of_rules(&self.domains, &replaced.domains)).collect()
+        let mut messages: Vec<_> = policies.iter().map(ToString::to_string).collect();
+        messages.extend(unused_limits_of_overrides(&self.overrides, &replaced.overrides));
+        messages.extend(unused_limits_of_rules(&self.domains, &replaced.domains));
+        messages
     }
+}
+
+fn unused_limits_of_overrides(overrides: &[Override], replaced: &[Override]) -> Vec<String> {
+    let replaced: HashMap<_, _> =
+        replaced.iter().map(|row| ((&row.policy, &row.key), &row.limits)).collect();
+    let mut messages = Vec::new();
+    for Override { policy, key, limits } in overrides {
+        let Some(&before) = replaced.get(&(policy, key)) else { continue };
+        messages.extend(limits.unused_limits(before).map(|limit| {
+            format!(
+                "policy {policy}, override {key}: the limit {limit} starts unused for every key, \
+                 because {before} has none of its kind and window"
+            )
+        }));
+    }
+    messages
 }
 
 /// The limits of descriptor rules that start unused for every key if these domains replace others: a
