@@ -138,6 +138,28 @@ fn doubtful_settings_cause_warnings_of_check_and_serve() {
 }
 
 #[test]
+fn a_key_without_its_braces_causes_a_warning_of_check() {
+    let folder = Folder::create();
+    let yaml = |key: &str| {
+        format!(
+            "policies: {{ a: {{ limits: [1/s] }} }}\n\
+             rules: [{{ checks: [{{ policy: a, key: '{{ip}}' }}, {{ policy: a, key: {key} }}] }}]\n"
+        )
+    };
+    for (key, is_mistake) in
+        [("ip", true), ("header.x-api-key", true), ("everyone", false), ("'a:{ip}'", false)]
+    {
+        let file = folder.write("tollgate.yaml", yaml(key)).display().to_string();
+        let (code, _, error) = run(["config", "check", &file]);
+        let warning = format!(
+            "warning: {file}:2:66: rules[0].checks[1].key: \"{key}\" is the same key for every \
+             request; write \"{{{key}}}\"\n"
+        );
+        assert_eq!((code, error), (0, if is_mistake { warning } else { String::new() }), "{key}");
+    }
+}
+
+#[test]
 fn an_override_that_matches_no_key_of_a_rule_causes_a_warning_of_check_and_serve() {
     let folder = Folder::create();
     let yaml = "policies: { a: { limits: [1/s], overrides: { vip: [9/s] } } }\n\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tollgate::{KeyPattern, KeyPatternKind};
 use tollgate_document::{ConfigError, Origin};
-use tollgate_rules::KeyForms;
+use tollgate_rules::{KeyForms, Template};
 
 use crate::layers::LoadedConfig;
 use crate::overrides_file::read_overrides;
@@ -45,6 +45,28 @@ impl LoadedConfig {
             warnings.extend(field("tiers").map(|(x, entry)| self.unused_tiers(&x, entry)));
         }
         warnings.into_iter().flatten().collect()
+    }
+
+    /// The keys of rules that are the name of a placeholder, such as `ip`, without its braces.
+    pub(super) fn keys_without_braces(&self) -> Vec<ConfigError> {
+        let mut warnings = Vec::new();
+        for (index, rule) in list(self.tree.get("rules")).iter().enumerate() {
+            let path = format!("rules[{index}]");
+            let checks = list(rule.get("checks")).iter().enumerate();
+            let checks = checks.map(|(index, check)| (format!("{path}.checks[{index}]"), check));
+            for (path, check) in std::iter::once((path.clone(), rule)).chain(checks) {
+                let Some(entry) = check.get("key") else { continue };
+                let Content::Scalar(text, _) = &entry.content else { continue };
+                let placeholder = format!("{{{text}}}");
+                if !text.contains('{') && Template::parse(&placeholder).is_ok() {
+                    let message = format!(
+                        "{text:?} is the same key for every request; write {placeholder:?}"
+                    );
+                    warnings.push(self.warning_at(&join(&path, "key"), &message, &entry.origin));
+                }
+            }
+        }
+        warnings
     }
 
     fn unused_overrides(&self, field: &PolicyField<'_>, entry: &Entry) -> Vec<ConfigError> {
@@ -121,6 +143,13 @@ impl LoadedConfig {
                 self.warning_at(&join(&field.path, &name.text), &message, &name.origin)
             })
             .collect()
+    }
+}
+
+fn list(entry: Option<&Entry>) -> &[Entry] {
+    match entry.map(|entry| &entry.content) {
+        Some(Content::List(all)) => all,
+        _ => &[],
     }
 }
 
