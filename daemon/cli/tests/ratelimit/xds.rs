@@ -66,6 +66,25 @@ async fn limits_of_the_control_plane_are_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_limit_of_another_window_is_logged() {
+    let mut plane = ControlPlane::start().await;
+    let installation = Installation::new();
+    let mut ratelimit = start(&installation, &plane, &[]);
+    let mut session = plane.session().await;
+    session.request().await;
+    let mut hourly = limits(5);
+    hourly.descriptors[0].rate_limit.as_mut().unwrap().unit = RateLimitUnit::Hour.into();
+    for (version, limits) in [("1", limits(2)), ("2", limits(5)), ("3", hourly)] {
+        session.push_valid(version, vec![resource(&limits)]).await;
+    }
+    let log = ratelimit.read_log_until("starts unused");
+    let warnings: Vec<_> = log.lines().filter_map(|line| line.split_once(" WARN ")).collect();
+    let expected = "rule shop.k: the limit 5/h fixed count-denied starts unused for every key, \
+                    because 5/d fixed count-denied has none of its kind and window";
+    assert!(warnings.len() == 1 && warnings[0].1 == expected, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn process_is_healthy_without_limits_if_configured() {
     let plane = ControlPlane::start().await;
     let installation = Installation::new();
