@@ -250,11 +250,12 @@ fn apply(environment: &Environment, config: &mut Config) -> Listening {
 /// Binds all listeners. TLS applies to gRPC only.
 async fn bind(config: &Config, listening: &Listening, tls: Option<Tls>) -> Result<Listeners> {
     let listen = &config.listen;
-    let http = bind_at(&listen.http, "HOST and PORT").await?;
-    let grpc = bind_at(&listen.grpc, "GRPC_HOST and GRPC_PORT, or GRPC_UDS").await?;
+    let addresses = [&listen.http, &listen.grpc, &listen.metrics, &listening.debug];
+    let http = bind_at(&listen.http, "HOST and PORT", &addresses).await?;
+    let grpc = bind_at(&listen.grpc, "GRPC_HOST and GRPC_PORT, or GRPC_UDS", &addresses).await?;
     let grpc = grpc.map(|grpc| grpc.with_tls(tls));
-    let metrics = bind_at(&listen.metrics, "PROMETHEUS_ADDR").await?;
-    let debug = bind_at(&listening.debug, "DEBUG_HOST and DEBUG_PORT").await?;
+    let metrics = bind_at(&listen.metrics, "PROMETHEUS_ADDR", &addresses).await?;
+    let debug = bind_at(&listening.debug, "DEBUG_HOST and DEBUG_PORT", &addresses).await?;
     Ok(Listeners { http, grpc, metrics, debug, resp: None })
 }
 

@@ -9,10 +9,11 @@ use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 
 /// Binds all listeners.
 pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
-    let http = bind_at(&listen.http, "--http").await?;
-    let grpc = bind_at(&listen.grpc, "--grpc").await?;
-    let resp = bind_at(&listen.resp, "--resp").await?;
-    let metrics = bind_at(&listen.metrics, "--metrics").await?;
+    let addresses = [&listen.http, &listen.grpc, &listen.resp, &listen.metrics];
+    let http = bind_at(&listen.http, "--http", &addresses).await?;
+    let grpc = bind_at(&listen.grpc, "--grpc", &addresses).await?;
+    let resp = bind_at(&listen.resp, "--resp", &addresses).await?;
+    let metrics = bind_at(&listen.metrics, "--metrics", &addresses).await?;
     ensure!(
         [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
         "every listener is off; set an address with --http"
@@ -27,11 +28,15 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
     })
 }
 
-/// Binds the listener of a flag or variable.
-pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<Listener>> {
+/// Binds the listener of a flag or variable. An error suggests none of the daemon's own addresses.
+pub(crate) async fn bind_at(
+    address: &Address,
+    flag: &str,
+    addresses: &[&Address],
+) -> Result<Option<Listener>> {
     match address {
         Address::Off => Ok(None),
-        Address::Tcp(address) => Ok(Some(bind_tcp(address, flag).await?.into())),
+        Address::Tcp(address) => Ok(Some(bind_tcp(address, flag, addresses).await?.into())),
         Address::Unix(path) => {
             let bound = Listener::bind_unix(path).await;
             let hint = |taken| if taken { ", or set another with" } else { "; it is set by" };
@@ -40,18 +45,21 @@ pub(crate) async fn bind_at(address: &Address, flag: &str) -> Result<Option<List
     }
 }
 
-async fn bind_tcp(address: &str, flag: &str) -> Result<TcpListener> {
+async fn bind_tcp(address: &str, flag: &str, addresses: &[&Address]) -> Result<TcpListener> {
     match listen(address).await {
         Ok(value) => Ok(value),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(match find_free(address).await {
-            Some(free) => anyhow!(
-                "{address} is in use by another program; stop it, or set another address: \
-                 {flag} {free}"
-            ),
-            None => {
-                anyhow!("{address} is in use by another program; set another address with {flag}")
-            }
-        }),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let ports = addresses.iter().filter_map(|address| port(address)).collect::<Vec<_>>();
+            Err(match find_free(address, &ports).await {
+                Some(free) => anyhow!(
+                    "{address} is in use by another program; stop it, or set another address: \
+                     {flag} {free}"
+                ),
+                None => anyhow!(
+                    "{address} is in use by another program; set another address with {flag}"
+                ),
+            })
+        }
         Err(error) => Err(anyhow!(
             "cannot listen at {address}: {error}; set {flag} to a HOST:PORT of this machine"
         )),
@@ -70,13 +78,18 @@ async fn listen(address: &str) -> io::Result<TcpListener> {
     }
 }
 
-/// The next free port of the address.
-async fn find_free(address: &str) -> Option<SocketAddr> {
+fn port(address: &Address) -> Option<u16> {
+    let Address::Tcp(address) = address else { return None };
+    address.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The next free port of the address, except some ports.
+async fn find_free(address: &str, excluded: &[u16]) -> Option<SocketAddr> {
     const MAX_PORTS: u16 = 100;
     let taken = lookup_host(address).await.ok()?.next()?;
     for port in taken.port().saturating_add(1)..=taken.port().saturating_add(MAX_PORTS) {
         let next = SocketAddr::new(taken.ip(), port);
-        if TcpListener::bind(next).await.is_ok() {
+        if !excluded.contains(&port) && TcpListener::bind(next).await.is_ok() {
             return Some(next);
         }
     }
