@@ -13,7 +13,7 @@ and fields set to `null`, use the defaults below. Unknown fields are rejected, w
 
 ```sh
 tollgate config check tollgate.yaml    # reports all mistakes with their lines; exits with 2 if there are any
-tollgate config print --origins        # prints the effective configuration, and the origin of each value
+tollgate config print --origins --config tollgate.yaml    # prints the effective configuration, and the origin of each value
 tollgate config schema                 # prints a JSON Schema for editors
 ```
 

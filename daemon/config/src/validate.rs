@@ -49,7 +49,12 @@ impl Validator<'_> {
                 let entry = self.value(node, &field.kind, &join(path, field.name), &name.origin);
                 entries.push((name, entry));
             } else {
-                let remedy = remedy(&name.text, section);
+                let remedy = match (path, &*name.text) {
+                    ("", "domain" | "descriptors") => {
+                        "name a file of envoyproxy/ratelimit in envoy.config".to_owned()
+                    }
+                    (_, name) => remedy(name, section),
+                };
                 let message = format!("unknown field {:?}; {remedy}", name.text);
                 self.report(message, path, &name.origin);
                 mistyped.push(name.text);
