@@ -65,9 +65,12 @@ fn resolve_error(error: &ResolveError, policy: &str, active: &ActiveConfig) -> E
         let error = Error::new(ErrorKind::UnknownPolicy, detail);
         return error.with_parameter(Parameter::Policy).with_value(value);
     }
-    Error::new(ErrorKind::UnknownPolicy, error.to_string())
-        .with_parameter(Parameter::Policy)
-        .with_value(value)
+    let detail = if active.domains.domains().any(|domain| domain == policy) {
+        format!("{policy:?} is a domain, not a policy; name a domain and a descriptor instead")
+    } else {
+        error.to_string()
+    };
+    Error::new(ErrorKind::UnknownPolicy, detail).with_parameter(Parameter::Policy).with_value(value)
 }
 
 #[cold]

@@ -106,7 +106,8 @@ pub fn method_not_allowed(method: &Method, path: &str, allow: &'static str) -> P
 #[must_use]
 pub fn hidden_path(path: &str) -> Problem {
     let shown: String = path.chars().take(MAX_SHOWN_PATH).collect();
-    let remedy = "/json is served; start tollgate ratelimit with --json-api for the JSON API";
+    let remedy = "/json is served; start tollgate ratelimit with --json-api for the JSON API, or with \
+                  --operators loopback for operators on the same machine";
     Problem::new(ProblemKind::UnknownPath, format!("unknown path {shown:?}; {remedy}"))
 }
 
@@ -116,7 +117,10 @@ const MAX_SHOWN_PATH: usize = 64;
 fn unknown_path(path: &str) -> Problem {
     let operations: Vec<_> = OPERATIONS.iter().map(|spec| format!("/v1/{}", spec.name)).collect();
     let known = operations.iter().map(|path| &**path).chain(["/openapi.json"]).chain(OTHER_PATHS);
-    let hint = did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned());
+    let hint = match path {
+        "/metrics" => "metrics have a listener of their own, listen.metrics".to_owned(),
+        _ => did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned()),
+    };
     let shown: String = path.chars().take(MAX_SHOWN_PATH).collect();
     Problem::new(ProblemKind::UnknownPath, format!("unknown path {shown:?}; {hint}"))
 }
