@@ -52,8 +52,17 @@ pub(crate) fn run(arguments: &Explain) -> Result<ExitCode> {
             ("checked".to_owned(), checks.collect::<Result<_>>()?)
         }
         RuleOutcome::Deny(reason) => (format!("denied: {reason}"), Vec::new()),
-        RuleOutcome::NoRule(OnNoRule::Pass) => ("admitted: no rule matches".to_owned(), Vec::new()),
-        RuleOutcome::NoRule(OnNoRule::Deny) => ("denied: no rule matches".to_owned(), Vec::new()),
+        RuleOutcome::NoRule(on_no_rule) => {
+            let result = match on_no_rule {
+                OnNoRule::Pass => "admitted",
+                OnNoRule::Deny => "denied",
+            };
+            let reason = match config.rules.rules.is_empty() {
+                true => "the configuration has no rules for forward auth",
+                false => "no rule matches",
+            };
+            (format!("{result}: {reason}"), Vec::new())
+        }
     };
     let text = match arguments.output {
         Form::Json => {

@@ -32,7 +32,10 @@ pub(crate) fn run(arguments: &Check, mode: Mode) -> Result<ExitCode> {
     match arguments.output {
         Form::Json => output::print(&format!("{decision}\n"))?,
         Form::Text => {
-            output::print_hint(report.hint.as_deref());
+            let unused = (mode == Mode::Peek && report.is_unused()).then_some(
+                "nothing is counted for this key: it has not been seen, or has recovered",
+            );
+            output::print_hint(report.hint.as_deref().or(unused));
             let text = report.text(&request, arguments.explain, output::has_colours());
             output::print(&text)?;
         }

@@ -45,6 +45,13 @@ impl Report {
         serde_json::from_str(decision).context("the response is not a decision")
     }
 
+    /// Whether the limits admit the key, and have counted nothing for it.
+    pub(super) fn is_unused(&self) -> bool {
+        self.reason == "ok"
+            && !self.limits.is_empty()
+            && self.limits.iter().all(|limit| limit.reset_after.get() == "0")
+    }
+
     /// One line, and with `explain` another for each limit.
     pub(super) fn text(&self, request: &CheckRequest, explain: bool, colours: bool) -> String {
         let (mark, colour) =

@@ -13,7 +13,7 @@ mod traces;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tollgate_server::{Config, ConfigErrors, Layers, LoadedConfig, Tls};
+use tollgate_server::{Config, ConfigError, ConfigErrors, Layers, LoadedConfig, Tls};
 
 use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
@@ -59,6 +59,10 @@ pub(crate) fn logs_json(arguments: &Serve) -> bool {
 /// Loads the file, the environment and the flags; later ones override earlier ones.
 fn load(arguments: &Serve) -> Result<LoadedConfig, ConfigErrors> {
     let layers = match (&arguments.limits, &arguments.config) {
+        (Some(name), _) if name.ends_with(".yaml") || name.ends_with(".yml") => {
+            let message = format!("{name:?} is no limit; to read a file, write --config {name}");
+            return Err(ConfigError::new(message).into());
+        }
         (Some(limits), _) => Layers::new().limits(limits),
         (None, Some(file)) => Layers::new().file(file),
         (None, None) => Layers::new().samples(),

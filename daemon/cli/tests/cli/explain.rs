@@ -80,6 +80,11 @@ fn rule_keys_and_limits_of_a_request_are_shown() {
     ] {
         assert_eq!(explain(arguments), (0, expected.to_owned(), String::new()), "{arguments}");
     }
+    let without_rules = folder.write("other.yaml", "policies: { api: { limits: [10/s] } }\n");
+    let (code, output, _) =
+        run(["explain", "/api/x", "--config", &without_rules.display().to_string()]);
+    let expected = "admitted: the configuration has no rules for forward auth\n";
+    assert_eq!((code, &*output), (0, expected));
     for (arguments, message) in [
         ("/user", "error: the request has no host; write a URL such as http://HOST/PATH"),
         ("/api/x", "error: the rule needs the client's address; add --address, such as"),

@@ -178,6 +178,7 @@ descriptors:
         ("block --domain edge --descriptor a", "--descriptor \"a\": write an entry such as"),
         ("block --domain edge", "--descriptor <KEY=VALUE>"),
         ("block api a --domain edge --descriptor a=b", "cannot be used with"),
+        ("block edge a=b", "\"edge\" is a domain, not a policy; name a domain and a descriptor"),
         ("block api", "<KEY>"),
         ("block", "<LIMIT|POLICY>"),
     ] {

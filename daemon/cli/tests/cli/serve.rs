@@ -119,6 +119,17 @@ fn port_in_use_names_the_flag_and_a_free_port() {
 }
 
 #[test]
+fn suggested_port_is_not_that_of_another_listener() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let next = format!("127.0.0.1:{}", address.port().saturating_add(1));
+    let flags = ["--http", &address.to_string(), "--grpc", &next, "--resp", "off"];
+    let (code, _, error) = run(["serve"].iter().chain(&flags));
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains(" --http 127.0.0.1:") && !error.contains(&next), "{error}");
+}
+
+#[test]
 fn invalid_arguments_exit_with_2_and_the_reason() {
     let folder = Folder::create();
     let yaml = "policies:\n  api:\n    limits: [10/s]\n  api: {}\n";
@@ -131,6 +142,7 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
         (&["--config", file][..], &*duplicate),
         (&["--config", "/nowhere/tollgate.yaml"], "(os error 2)\n --> /nowhere/tollgate.yaml\n"),
         (&["10/month"], "write 30d, or 1d windows"),
+        (&["t.yaml"], "\"t.yaml\" is no limit; to read a file, write --config t.yaml"),
         (&["10/s", "--config", file], "cannot be used with"),
         (&["--http", "nonsense"], "unix:PATH or off\n --> --http\n"),
         (&["--http", "nowhere.invalid:1"], "set --http to a HOST:PORT of this machine"),
