@@ -3,36 +3,41 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::deps::Skipped;
 use crate::steps::Steps;
-use crate::{Subcommand, deps, no_std, process, repository, tidy};
+use crate::{Subcommand, deps, no_std, package, process, repository, tidy};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "check",
-    usage: "",
-    about: "format, spelling, links, lints, dependencies, documentation, no_std, tidy",
+    usage: "[STEP]",
+    about: "format, spelling, links, workflows, lints, features, dependencies, documentation, packages, no_std, tidy",
     run,
 };
 
-fn run(arguments: Arguments) -> Result<ExitCode> {
+fn run(mut arguments: Arguments) -> Result<ExitCode> {
+    let only = arguments.positional();
     arguments.finish()?;
     let root = repository::root();
     deps::programs(&["git"])?;
     deps::cargo_deny(&root)?;
     let tools = deps::text_checkers(&root)?;
     let mut skipped = Skipped::default();
-    let mut steps = Steps::default();
+    let mut steps = Steps::only(only);
     steps.run("format", || format(&root));
     steps.run("tidy", || tidy::check(&root));
     steps.run("spelling", || spelling(&root, &tools));
     steps.run("links", || links(&root, &tools));
+    steps.run("workflows", || workflows(&root, &mut skipped));
     steps.run("dependencies", || dependencies(&root, &mut skipped));
     steps.run("lints", || lints(&root));
+    steps.run("features", || package::check_features(&root));
     steps.run("documentation", || documentation(&root));
+    steps.run("packages", || package::assemble(&root));
     steps.run("no_std", || no_std::check(&root));
+    ensure!(!steps.is_empty(), "no such step");
     print!("{}{}", steps.summary(), skipped.summary());
     Ok(if steps.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -57,6 +62,21 @@ fn links(root: &Path, tools: &Path) -> Result<()> {
     lychee.current_dir(root).args(["--offline", "--include-fragments", "--no-progress", "--"]);
     lychee.args(documents);
     process::run(lychee)
+}
+
+/// The workflows of GitHub, and the shell commands in them.
+fn workflows(root: &Path, skipped: &mut Skipped) -> Result<()> {
+    let actionlint = deps::programs(&["shellcheck"]).and_then(|()| deps::ACTIONLINT.install(root));
+    let checked = match &actionlint {
+        Ok(program) => {
+            let mut actionlint = Command::new(program);
+            actionlint.current_dir(root);
+            process::run(actionlint)
+        }
+        Err(_) => Ok(()),
+    };
+    skipped.note("the check of the workflows", actionlint.map(drop));
+    checked
 }
 
 fn dependencies(root: &Path, skipped: &mut Skipped) -> Result<()> {

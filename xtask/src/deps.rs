@@ -2,6 +2,7 @@
 //! confirmation; otherwise the error contains the command to type.
 
 mod clients;
+mod go;
 mod peers;
 mod skipped;
 
@@ -14,6 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::clients::clients;
+pub(crate) use self::go::ACTIONLINT;
 pub(crate) use self::peers::{PEERS, note_missing_peers};
 pub(crate) use self::skipped::Skipped;
 use crate::process;
@@ -23,6 +25,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("c++", "g++"),
     ("ip", "iproute2"),
     ("pip3", "python3-pip"),
+    ("mvn", "maven"),
     // The package may start a service at port 9090, which the tests do not use.
     ("promtool", "prometheus"),
     // The package also contains `redis-benchmark`.
@@ -47,6 +50,16 @@ pub(crate) fn cargo_fuzz(root: &Path) -> Result<()> {
 pub(crate) fn cargo_deny(root: &Path) -> Result<()> {
     // Without optimizations it compiles in two minutes instead of six and is fast enough.
     cargo_install(root, "cargo-deny", "0.20.2", &["--debug"])
+}
+
+/// Compares the interfaces of libraries with those of an earlier version.
+pub(crate) fn cargo_semver_checks(root: &Path) -> Result<()> {
+    cargo_install(root, "cargo-semver-checks", "0.51.0", &["--debug"])
+}
+
+/// Writes a software bill of materials.
+pub(crate) fn cargo_cyclonedx(root: &Path) -> Result<()> {
+    cargo_install(root, "cargo-cyclonedx", "0.5.9", &["--debug"])
 }
 
 /// The spell checker and the link checker, as wheels with prebuilt binaries: compiling them takes

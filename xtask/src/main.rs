@@ -13,7 +13,10 @@ mod deps;
 mod fuzz;
 mod mutants;
 mod no_std;
+mod package;
 mod process;
+mod published;
+mod release;
 mod repository;
 mod simulate;
 mod steps;
@@ -43,6 +46,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     simulate::SUBCOMMAND,
     chaos::SUBCOMMAND,
     bench::SUBCOMMAND,
+    release::SUBCOMMAND,
 ];
 
 fn main() -> ExitCode {

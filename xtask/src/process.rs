@@ -70,12 +70,25 @@ pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Re
 }
 
 /// Runs it without output and returns its standard output.
-pub(crate) fn output(mut command: Command) -> Result<String> {
+pub(crate) fn output(command: Command) -> Result<String> {
+    captured(command).map(|(output, _)| output)
+}
+
+/// Runs it without output and returns its standard error.
+pub(crate) fn error_output(command: Command) -> Result<String> {
+    println!("$ {}", display(&command));
+    captured(command).map(|(_, errors)| errors)
+}
+
+/// Standard output and standard error.
+fn captured(mut command: Command) -> Result<(String, String)> {
     let output = command.output().with_context(|| format!("cannot start {}", display(&command)))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let errors = text(&output.stderr);
     if !output.status.success() {
-        bail!("{} failed: {}", display(&command), String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{} failed: {}", display(&command), errors.trim());
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok((text(&output.stdout), errors))
 }
 
 fn succeeded(status: ExitStatus, command: &Command) -> Result<()> {

@@ -10,6 +10,8 @@ use crate::tally::Tally;
 /// The steps that have run.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
+    /// The name of the only step to run.
+    only: Option<String>,
     finished: Vec<Step>,
 }
 
@@ -22,6 +24,16 @@ struct Step {
 }
 
 impl Steps {
+    /// Runs only the step of this name, or all.
+    pub(crate) fn only(only: Option<String>) -> Self {
+        Self { only, finished: Vec::new() }
+    }
+
+    /// Whether no step has run: none has the name.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.finished.is_empty()
+    }
+
     /// Runs a step without tests.
     pub(crate) fn run(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) {
         self.run_tests(name, |_| work());
@@ -33,6 +45,9 @@ impl Steps {
         name: &'static str,
         work: impl FnOnce(&mut Tally) -> Result<()>,
     ) {
+        if self.only.as_deref().is_some_and(|only| only != name) {
+            return;
+        }
         println!("\n== {name}");
         let stopwatch = Stopwatch::start();
         let mut tally = Tally::default();
@@ -107,5 +122,14 @@ mod tests {
         assert_eq!(steps.tally(), Tally { passed: 7, failed: 3 });
         assert!(steps.summary().contains("links: no such heading"), "{}", steps.summary());
         assert!(steps.summary().contains("tests: 7 passed, 2 failed"), "{}", steps.summary());
+    }
+
+    #[test]
+    fn other_steps_than_the_chosen_one_do_not_run() {
+        let mut steps = Steps::only(Some("links".to_owned()));
+        steps.run("format", || bail!("runs"));
+        assert!(steps.is_empty());
+        steps.run("links", || Ok(()));
+        assert!(!steps.is_empty() && steps.all_passed());
     }
 }

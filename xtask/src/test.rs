@@ -14,7 +14,7 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
     usage: "[--fast | --peers]",
     about: "all tests; --fast skips loom, crashes, the fresh project and mutants; --peers runs only those with \
-            Traefik and Tomcat, which it installs",
+            Traefik, Tomcat, envoyproxy/ratelimit, Jedis and Helm, which it installs",
     run,
 };
 

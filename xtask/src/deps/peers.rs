@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::go::{GoProgram, copy_files, go, install, module_folder};
 use super::{Skipped, debian, named_or, on_path, programs};
 use crate::process;
 
@@ -21,13 +22,20 @@ pub(crate) struct Peer {
     pub(crate) install: fn(root: &Path) -> Result<()>,
 }
 
-pub(crate) const PEERS: [Peer; 2] = [
+pub(crate) const PEERS: [Peer; 5] = [
     Peer {
         name: "Traefik",
         tests: "--test gateways --test servers traefik",
         install: compile_traefik,
     },
     Peer { name: "Tomcat", tests: "--test servers tomcat", install: install_tomcat },
+    Peer {
+        name: "envoyproxy/ratelimit",
+        tests: "--test ratelimit peer::",
+        install: compile_ratelimit,
+    },
+    Peer { name: "Jedis", tests: "--test resp jedis", install: download_jedis },
+    Peer { name: "Helm", tests: "--test cli helm::", install: |root| HELM.install(root).map(drop) },
 ];
 
 fn install_tomcat(_: &Path) -> Result<()> {
@@ -39,26 +47,39 @@ fn install_tomcat(_: &Path) -> Result<()> {
 pub(crate) fn note_missing_peers(root: &Path, skipped: &mut Skipped) {
     let remedy = "is not installed; cargo xtask test --peers installs it";
     let traefik = named_or("TRAEFIK", || {
-        let found = on_path("traefik") || has_traefik(&traefik_folder(root));
+        let found =
+            on_path("traefik") || has_version(&traefik_folder(root), "traefik", TRAEFIK_VERSION);
         found.then_some(()).with_context(|| format!("Traefik {remedy}"))
     });
     skipped.note("the tests of Traefik", traefik);
     let tomcat = Path::new(TOMCAT).is_file().then_some(());
     let tomcat = tomcat.with_context(|| format!("Tomcat {remedy}"));
     skipped.note("the comparison of paths with Tomcat", tomcat);
+    let ratelimit = has_version(&ratelimit_folder(root), "ratelimit", RATELIMIT_VERSION);
+    let ratelimit = ratelimit.then_some(());
+    let ratelimit = ratelimit.with_context(|| format!("envoyproxy/ratelimit {remedy}"));
+    skipped.note("the comparison with envoyproxy/ratelimit", ratelimit);
+    let jedis = has_version(&jedis_folder(root), JEDIS_ARCHIVE, JEDIS_VERSION).then_some(());
+    skipped.note("the tests with Jedis", jedis.with_context(|| format!("Jedis {remedy}")));
+    let helm = HELM.path(root).is_file().then_some(());
+    skipped.note("the tests of the Helm chart", helm.with_context(|| format!("Helm {remedy}")));
 }
 
 fn traefik_folder(root: &Path) -> PathBuf {
     root.join("target/tools/traefik")
 }
 
+fn ratelimit_folder(root: &Path) -> PathBuf {
+    root.join("target/tools/ratelimit")
+}
+
 /// The file with the version that was compiled.
 const VERSION_FILE: &str = "version";
 
-/// Whether the tested version is compiled.
-fn has_traefik(folder: &Path) -> bool {
-    let version = fs::read_to_string(folder.join(VERSION_FILE));
-    version.is_ok_and(|version| version == TRAEFIK_VERSION) && folder.join("traefik").is_file()
+/// Whether this version of a program is compiled in `folder`.
+fn has_version(folder: &Path, program: &str, version: &str) -> bool {
+    let compiled = fs::read_to_string(folder.join(VERSION_FILE));
+    compiled.is_ok_and(|compiled| compiled == version) && folder.join(program).is_file()
 }
 
 const TRAEFIK: &str = "github.com/traefik/traefik/v3/cmd/traefik";
@@ -72,7 +93,7 @@ const HTTP_AUTH: &str = "github.com/abbot/go-http-auth@v0.4.1-0.20220112235402-e
 fn compile_traefik(root: &Path) -> Result<()> {
     named_or("TRAEFIK", || {
         let folder = traefik_folder(root);
-        if on_path("traefik") || has_traefik(&folder) {
+        if on_path("traefik") || has_version(&folder, "traefik", TRAEFIK_VERSION) {
             return Ok(());
         }
         programs(&["go"])?;
@@ -90,22 +111,57 @@ fn compile_traefik(root: &Path) -> Result<()> {
 
 /// `root` has no go.mod, so that no replacement applies.
 fn copy_http_auth(root: &Path, to: &Path) -> Result<()> {
-    process::run(go(root, &["mod", "download", HTTP_AUTH]))?;
-    let from = process::output(go(root, &["list", "-m", "-f", "{{.Dir}}", HTTP_AUTH]))?;
-    fs::create_dir_all(to)?;
-    for file in fs::read_dir(from.trim())? {
-        let file = file?;
-        if file.file_type()?.is_file() {
-            // Not `fs::copy`: files in Go's cache are read-only.
-            fs::write(to.join(file.file_name()), fs::read(file.path())?)?;
-        }
-    }
-    Ok(())
+    copy_files(&module_folder(root, HTTP_AUTH)?, to)
 }
 
-fn go(folder: &Path, arguments: &[&str]) -> Command {
-    let mut go = Command::new("go");
-    // go.mod and go.sum are completed with the modules of Traefik's go.mod.
-    go.args(arguments).current_dir(folder).env("GOFLAGS", "-mod=mod");
-    go
+const RATELIMIT: &str = "github.com/envoyproxy/ratelimit";
+/// The tested version. The newest tag, v1.4.0, is of 2020.
+const RATELIMIT_VERSION: &str = "v1.4.1-0.20260122083618-3fb702589d36";
+
+/// envoyproxy/ratelimit has no package. Its module has a package named `service_cmd`, and examples
+/// of its configuration.
+fn compile_ratelimit(root: &Path) -> Result<()> {
+    let folder = ratelimit_folder(root);
+    if has_version(&folder, "ratelimit", RATELIMIT_VERSION) {
+        return Ok(());
+    }
+    programs(&["go"])?;
+    let module = format!("{RATELIMIT}@{RATELIMIT_VERSION}");
+    let examples = module_folder(root, &module)?.join("examples/ratelimit/config");
+    copy_files(&examples, &folder.join("examples"))?;
+    let package = format!("{RATELIMIT}/src/service_cmd@{RATELIMIT_VERSION}");
+    install(root, &folder.join("ratelimit"), &package)?;
+    Ok(fs::write(folder.join(VERSION_FILE), RATELIMIT_VERSION)?)
+}
+
+/// Renders the chart of `deploy/helm`.
+const HELM: GoProgram =
+    GoProgram { name: "helm", package: "helm.sh/helm/v4/cmd/helm", version: "v4.3.1" };
+
+/// The version in `peers/jedis/pom.xml`.
+const JEDIS_VERSION: &str = "8.0.2";
+const JEDIS_ARCHIVE: &str = "jedis-8.0.2.jar";
+
+fn jedis_folder(root: &Path) -> PathBuf {
+    root.join("target/tools/jedis")
+}
+
+/// Jedis and its dependencies, from Maven's repository.
+fn download_jedis(root: &Path) -> Result<()> {
+    let folder = jedis_folder(root);
+    if has_version(&folder, JEDIS_ARCHIVE, JEDIS_VERSION) {
+        return Ok(());
+    }
+    programs(&["java", "mvn"])?;
+    let mut maven = Command::new("mvn");
+    maven.current_dir(root).args([
+        "--batch-mode",
+        "--quiet",
+        "--file",
+        "xtask/peers/jedis/pom.xml",
+    ]);
+    maven.arg("dependency:copy-dependencies");
+    maven.arg(format!("-DoutputDirectory={}", folder.display()));
+    process::run(maven)?;
+    Ok(fs::write(folder.join(VERSION_FILE), JEDIS_VERSION)?)
 }
