@@ -13,6 +13,7 @@ mod health;
 mod http;
 mod image;
 mod installation;
+mod peer;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
