@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_server::{Config, FAMILIES};
 use tollgate_testkit::Folder;
 
+use crate::go::GoProgram;
 use crate::process::{output, read_repository, repository, run};
 use crate::prometheus::promtool;
 
 /// The documents of a YAML file.
-fn documents(path: &str) -> Vec<Value> {
+pub(crate) fn documents(path: &str) -> Vec<Value> {
     let text = read_repository(path);
     let documents = serde_norway::Deserializer::from_str(&text);
     documents.map(|document| Value::deserialize(document).unwrap()).collect()
@@ -171,35 +172,26 @@ fn ratelimit_manifest_has_known_variables_and_valid_limits() {
     assert_eq!((code, &*error), (0, ""));
 }
 
+/// Decodes a manifest with the types of Kubernetes. Returns whether it is valid, and the kinds or
+/// errors; `None` without Go.
+pub(crate) fn decode_manifest(file: &Path) -> Option<(bool, String)> {
+    let decoder = GoProgram::compile("daemon/cli/tests/cli/manifests")?;
+    let (code, printed, errors) = output(decoder.command().arg(file), b"");
+    Some((code == 0, printed + &errors))
+}
+
 #[test]
 fn manifests_have_the_fields_of_the_kubernetes_api() {
-    let folder = repository("daemon/cli/tests/cli/manifests");
-    let in_folder = |arguments: &[&str]| {
-        let mut command = Command::new("go");
-        command.args(arguments).current_dir(&folder).env("GOFLAGS", "-buildvcs=false");
-        command.stdin(Stdio::null()).output()
-    };
-    let is_installed = in_folder(&["version"]).is_ok_and(|output| output.status.success());
-    if !(is_installed && in_folder(&["mod", "download"]).unwrap().status.success()) {
-        return eprintln!(
-            "SKIPPED: manifests: Go is not installed, or its modules are unreachable"
-        );
-    }
-    let decode = |file: &Path| {
-        let output = in_folder(&["run", ".", file.to_str().unwrap()]).unwrap();
-        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-        (output.status.success(), text)
-    };
     for name in ["tollgate", "ratelimit"] {
         let file = format!("deploy/kubernetes/{name}.yaml");
-        let (is_valid, output) = decode(&repository(&file));
+        let Some((is_valid, output)) = decode_manifest(&repository(&file)) else { return };
         assert!(is_valid, "{file}: {output}");
         assert_eq!(output.lines().count(), documents(&file).len(), "{output}");
     }
     let text = read_repository("deploy/kubernetes/tollgate.yaml");
     let other = Folder::create();
     let wrong = other.write("wrong.yaml", text.replace("minReplicas", "minReplica"));
-    let (is_valid, output) = decode(&wrong);
+    let Some((is_valid, output)) = decode_manifest(&wrong) else { return };
     assert!(!is_valid && output.contains("unknown field \"spec.minReplica\""), "{output}");
 }
 

@@ -10,6 +10,9 @@ mod connections;
 mod deploy;
 mod explain;
 mod expressions;
+#[path = "../common/go.rs"]
+mod go;
+mod helm;
 mod listen;
 mod manual;
 #[cfg(target_os = "linux")]

@@ -7,6 +7,8 @@ mod applications;
 #[path = "../common/client.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod client;
+#[path = "../common/go.rs"]
+mod go;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
