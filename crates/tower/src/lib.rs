@@ -32,3 +32,8 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/middleware.md")]
 struct MiddlewarePage;
+
+/// Compiles and runs the examples of the page about migration from governor.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migration/governor.md")]
+struct GovernorPage;

@@ -18,6 +18,7 @@ mod manual;
 #[cfg(target_os = "linux")]
 mod memory;
 mod metrics;
+mod migration;
 mod operate;
 mod operation;
 mod outage;
