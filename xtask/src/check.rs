@@ -8,12 +8,12 @@ use anyhow::{Context, Result, ensure};
 use crate::arguments::Arguments;
 use crate::deps::Skipped;
 use crate::steps::Steps;
-use crate::{Subcommand, deps, no_std, package, process, repository, tidy};
+use crate::{Subcommand, book, deps, no_std, package, process, repository, tidy};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "check",
     usage: "[STEP]",
-    about: "format, spelling, links, workflows, lints, features, dependencies, documentation, packages, no_std, tidy",
+    about: "format, spelling, links, book, workflows, lints, features, dependencies, documentation, packages, no_std, tidy",
     run,
 };
 
@@ -30,6 +30,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     steps.run("tidy", || tidy::check(&root));
     steps.run("spelling", || spelling(&root, &tools));
     steps.run("links", || links(&root, &tools));
+    steps.run("book", || book(&root, &tools, &mut skipped));
     steps.run("workflows", || workflows(&root, &mut skipped));
     steps.run("dependencies", || dependencies(&root, &mut skipped));
     steps.run("lints", || lints(&root));
@@ -62,6 +63,14 @@ fn links(root: &Path, tools: &Path) -> Result<()> {
     lychee.current_dir(root).args(["--offline", "--include-fragments", "--no-progress", "--"]);
     lychee.args(documents);
     process::run(lychee)
+}
+
+/// The pages as a book, whose links are others than those of the pages.
+fn book(root: &Path, tools: &Path, skipped: &mut Skipped) -> Result<()> {
+    let installed = deps::mdbook(root);
+    let is_installed = installed.is_ok();
+    skipped.note("the book of the documentation", installed);
+    if is_installed { book::check(root, &tools.join("lychee")) } else { Ok(()) }
 }
 
 /// The workflows of GitHub, and the shell commands in them.

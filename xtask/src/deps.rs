@@ -57,6 +57,12 @@ pub(crate) fn cargo_semver_checks(root: &Path) -> Result<()> {
     cargo_install(root, "cargo-semver-checks", "0.51.0", &["--debug"])
 }
 
+/// Builds the book of the documentation.
+pub(crate) fn mdbook(root: &Path) -> Result<()> {
+    let features = ["--no-default-features", "--features", "search"];
+    cargo_install(root, "mdbook", "0.5.4", &[&["--debug"], &features[..]].concat())
+}
+
 /// Writes a software bill of materials.
 pub(crate) fn cargo_cyclonedx(root: &Path) -> Result<()> {
     cargo_install(root, "cargo-cyclonedx", "0.5.9", &["--debug"])

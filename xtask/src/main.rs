@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bench;
+mod book;
 mod chaos;
 mod check;
 mod deps;
@@ -46,6 +47,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     simulate::SUBCOMMAND,
     chaos::SUBCOMMAND,
     bench::SUBCOMMAND,
+    book::SUBCOMMAND,
     release::SUBCOMMAND,
 ];
 
