@@ -99,6 +99,37 @@ fn uninstall_deletes_the_keys_of_the_namespace_and_no_others() {
     }
 }
 
+#[test]
+fn filter_of_istio_has_the_parts_of_the_recipe() {
+    let page = read_repository("docs/gateways/envoy-ratelimit.md");
+    let (_, recipe) = page.split_once("\n`envoy.yaml`").unwrap();
+    let recipe: Value =
+        serde_norway::from_str(&page_block(&format!("`envoy.yaml`{recipe}"), "envoy.yaml"))
+            .unwrap();
+    let (_, istio) = page.split_once("### Istio").unwrap();
+    let istio: Value = serde_norway::from_str(&page_block(istio, "EnvoyFilter")).unwrap();
+    let value = |kind: &str| {
+        let patches = istio["spec"]["configPatches"].as_array().unwrap();
+        let patch = patches.iter().find(|patch| patch["applyTo"] == kind);
+        patch.unwrap_or_else(|| panic!("no {kind}"))["patch"]["value"].clone()
+    };
+    let named = |list: &Value, name: &str| {
+        let list = list.as_array().unwrap();
+        list.iter().find(|entry| entry["name"] == name).unwrap().clone()
+    };
+    let resources = &recipe["static_resources"];
+    let manager = &resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"];
+    let filter = named(&manager["http_filters"], "envoy.filters.http.ratelimit");
+    assert_eq!(value("HTTP_FILTER"), filter);
+    let mut cluster = named(&resources["clusters"], "tollgate");
+    let endpoint = &mut cluster["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"];
+    endpoint["address"]["socket_address"]["address"] =
+        "tollgate-grpc.NAMESPACE.svc.cluster.local".into();
+    assert_eq!(value("CLUSTER"), cluster);
+    let host = &manager["route_config"]["virtual_hosts"][0];
+    assert_eq!(value("VIRTUAL_HOST")["rate_limits"], host["rate_limits"]);
+}
+
 /// The Markdown files in a folder and its folders.
 fn markdown(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
