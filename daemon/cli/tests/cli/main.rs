@@ -1,5 +1,5 @@
 //! The tool as a process: exit codes, output, signals.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used, reason = "a test")]
 
 mod check;
 #[path = "../common/client.rs"]
