@@ -18,6 +18,9 @@ pub enum Reason {
     Never,
     /// An operator blocked the key.
     Blocked,
+    /// The key was denied too often, so its policy bans it for a time. The denial that begins a ban has
+    /// the reason of the limits.
+    Banned,
     /// The key is on the policy's deny list.
     DenyList,
     /// The key is on the policy's allow list.
@@ -34,6 +37,7 @@ impl Reason {
             Reason::Limit => "limit",
             Reason::Never => "never",
             Reason::Blocked => "blocked",
+            Reason::Banned => "banned",
             Reason::DenyList => "deny_list",
             Reason::AllowList => "allow_list",
             Reason::Store => "store",

@@ -43,9 +43,9 @@ mod time;
 
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};
 pub use decide::{
-    CheckContext, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
-    RecordedCharge, ReservationInspection, check_single_limit, decide, decide_one, fall_back,
-    inspect, settle, split_settled,
+    BanInspection, CheckContext, Inspection, LeaseInspection, LimitInspection,
+    MAX_INSPECTED_LEASES, RecordedCharge, ReservationInspection, check_single_limit, decide,
+    decide_one, fall_back, inspect, settle, split_settled,
 };
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};
@@ -54,7 +54,9 @@ pub use key::{Block, KeyState, Retention};
 pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, parse_duration, parse_limits};
 pub use outcome::{Denied, Outcome};
-pub use policy::{KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy, PolicyIdentity};
+pub use policy::{
+    Ban, BanError, KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy, PolicyIdentity,
+};
 pub use request::{Check, Cost, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request};
 pub use time::{Micros, Timestamp};
 
@@ -65,4 +67,5 @@ pub mod state {
         SlidingWindowState, TokenBucketState,
     };
     pub use crate::key::{DetachedState, Reservation};
+    pub use crate::policy::BanState;
 }

@@ -25,7 +25,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Denied {
-    /// A limit is used up, or the key is blocked for a time: the same cost is admitted after this
+    /// A limit is used up, or the key is banned or blocked for a time: the same cost is admitted after this
     /// time if there is no other traffic.
     RetryAfter(Duration),
     /// The cost exceeds the capacity of a limit: waiting does not help.
@@ -63,7 +63,7 @@ impl Decision {
             (Some(time), _) => Denied::RetryAfter(time.into()),
             (None, _) if self.never => Denied::ExceedsCapacity,
             (None, Reason::Never) => Denied::ExceedsCapacity,
-            (None, Reason::Blocked) => Denied::Blocked,
+            (None, Reason::Blocked | Reason::Banned) => Denied::Blocked,
             (None, Reason::DenyList) => Denied::DenyListed,
             (None, Reason::Store) => Denied::StoreUnavailable,
             // Its own limits admit it.

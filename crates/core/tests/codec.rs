@@ -5,8 +5,8 @@
 use proptest::prelude::*;
 use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::{
-    Anomalies, Check, CheckContext, Cost, Decision, Id, KeyState, Limit, Micros, Operation, Policy,
-    Request, Timestamp, decide, parse_limits,
+    Anomalies, Ban, Check, CheckContext, Cost, Decision, Id, KeyState, Limit, Micros, Operation,
+    Policy, Request, Timestamp, decide, parse_limits,
 };
 
 /// Versions of one policy. Those of a row charge one key in turn, which detaches state.
@@ -105,8 +105,10 @@ proptest! {
 
     #[test]
     fn decoded_state_decides_as_the_encoded_state(row in 0..VERSIONS.len(), steps in steps()) {
+        let second = Micros::from_secs(1);
         let policy = |text: &&str| {
-            Policy::new("api", parse_limits(text).unwrap()).unwrap().with_log_entries(4)
+            let policy = Policy::new("api", parse_limits(text).unwrap()).unwrap();
+            policy.with_log_entries(4).with_ban(Ban::new(2, second, second).unwrap())
         };
         let versions: Vec<_> = VERSIONS[row].iter().map(policy).collect();
         let mut state = KeyState::default();
@@ -132,8 +134,8 @@ proptest! {
     fn arbitrary_bytes_are_decoded_or_rejected(row in 0..VERSIONS.len(), mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let policy: Policy = VERSIONS[row][0].parse().unwrap();
         // Valid flags, so that the decoder gets beyond the first byte.
-        for flag in bytes.iter_mut().take(2) {
-            *flag %= 2;
+        for (flag, forms) in bytes.iter_mut().zip([4, 2]) {
+            *flag %= forms;
         }
         if let Ok(state) = decode(&policy, &bytes) {
             prop_assert_eq!(encode(&state), bytes);
@@ -179,6 +181,24 @@ fn state_that_no_charge_can_produce_is_rejected() {
         let policy: Policy = text.parse().unwrap();
         assert!(decode(&policy, &state_bytes(valid)).is_ok(), "{text} {valid:?}");
         assert!(decode(&policy, &state_bytes(invalid)).is_err(), "{text} {invalid:?}");
+    }
+}
+
+#[test]
+fn a_ban_that_no_denial_can_produce_is_rejected() {
+    const LAST: u64 = Timestamp::MAX.as_micros();
+    let policy: Policy = "10/s".parse().unwrap();
+    let ban = |numbers: [u64; 2]| {
+        let mut bytes = vec![2, 0];
+        numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+        decode(&policy, &bytes)
+    };
+    for numbers in [[LAST, 0], [START, 1], [START, 1_000_000]] {
+        let state = ban(numbers).unwrap();
+        assert_eq!(state.ban().end().map(Timestamp::as_micros), Some(numbers[0]));
+    }
+    for numbers in [[LAST + 1, 0], [START, 1_000_001]] {
+        assert!(ban(numbers).is_err(), "{numbers:?}");
     }
 }
 
@@ -310,7 +330,7 @@ fn policies_and_flags_in_another_form_are_rejected() {
     let policy: Policy = limit.to_string().parse().unwrap();
     for (bytes, reason) in [
         (&[0, 2][..], "a flag is neither 0 nor 1"),
-        (&[2, 0], "a flag is neither 0 nor 1"),
+        (&[4, 0], "the form of a state is unknown"),
         (&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0], "announced states are missing"),
         (&[], "unexpected end of data"),
     ] {

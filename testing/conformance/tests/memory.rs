@@ -43,6 +43,8 @@ properties! {
         "unblock" "acquire" "renew" "release";
     equals_model_with_clock_steps: 1000 cases, covers
         "undefined" "reserve" "cancel" "refund" "backfill" "acquire";
+    equals_model_with_bans: 1500 cases, covers
+        "banned" "check" "peek" "take" "reserve" "acquire" "reset" "unblock" "settle" "undefined";
     equals_model_in_batches: 200 cases, covers "batches";
     equals_model_through_policy_changes: 1000 cases, covers
         "reserve" "refund" "backfill" "acquire";

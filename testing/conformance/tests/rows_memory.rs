@@ -20,7 +20,7 @@ fn no_file_is_missing() {
     assert_eq!(files().unwrap(), FILES);
 }
 
-const FILES: [&str; 49] = [
+const FILES: [&str; 50] = [
     "changes/clock-steps.rows",
     "changes/counts.rows",
     "changes/two-forms.rows",
@@ -34,6 +34,7 @@ const FILES: [&str; 49] = [
     "limits/sliding.rows",
     "limits/token-bucket.rows",
     "operations/backfill.rows",
+    "operations/ban.rows",
     "operations/block.rows",
     "operations/cancel.rows",
     "operations/count-denied.rows",

@@ -22,7 +22,7 @@ pub use state::{
     Anomalies, FixedWindowState, Lease, LeaseSet, LimitState, LogCoverage, LogEntry, MAX_LEASES,
     Parameters, SlidingLogState, SlidingWindowState, TokenBucketState,
 };
-pub(crate) use state::{Charge, Refund, Usage};
+pub(crate) use state::{Charge, MAX_CLOCK_SKEW, Refund, Usage};
 pub(crate) use token_bucket::TokenBucket;
 
 use crate::id::Id;

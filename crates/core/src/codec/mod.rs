@@ -5,13 +5,15 @@
 //! ```text
 //! policy      name: text (empty if the limits are the name), limits: text
 //! text        length, that many bytes of UTF-8
-//! key state   form: u8 (1 if detached states or reservations follow, else 0), a limit for each of
-//!             the policy's; of form 1 then a count of detached states, and one of reservations
+//! key state   form: u8 (1 if detached states or reservations follow, 2 if a ban follows, their sum or
+//!             0), a limit for each of the policy's, the ban, a count of detached states, and one of
+//!             reservations
 //! limit       0: u8 (untouched), or 1: u8 and its state
 //! detached    limit: text, rank: u8, state
 //! reservation id: u128, cost: u64, acts at: u64, limits it was made under: text (empty if they are
 //!             the policy's), for each of them a level
 //! state       by the limit's kind: level; window; counts; log; or leases
+//! ban         end: u64, denials: u64 (0 if the key is banned)
 //! level       at: u64, used: u64                        token bucket, queue
 //! window      end: u64, used: u64                       fixed, fixed from-first
 //! counts      start: u64, current: u64, previous: u64   sliding

@@ -15,7 +15,12 @@ use crate::id::Id;
 use crate::key::{DetachedState, KeyState, MAX_DETACHED_STATES, MAX_RESERVATIONS, Reservation};
 use crate::limit::Limit;
 use crate::notation::parse_limits;
-use crate::policy::{MAX_LIMITS, Policy};
+use crate::policy::{BanState, MAX_DENIALS, MAX_LIMITS, Policy};
+use crate::time::Timestamp;
+
+/// The bits of a form: detached states or reservations follow; the state of a ban follows.
+const MORE: u8 = 1;
+const BAN: u8 = 2;
 
 impl KeyState {
     /// Appends the state without its policy. The state of an unknown key is written as nothing.
@@ -23,10 +28,16 @@ impl KeyState {
         let Some(policy) = self.policy() else { return };
         let (detached, reservations) = (self.detached(), self.all_reservations());
         let has_more = !detached.is_empty() || !reservations.is_empty();
-        out.push(u8::from(has_more));
+        let has_ban = self.ban() != BanState::Clear;
+        out.push(if has_more { MORE } else { 0 } | if has_ban { BAN } else { 0 });
         for state in self.limits() {
             out.push(u8::from(*state != LimitState::Untouched));
             put_state(out, state);
+        }
+        match self.ban() {
+            BanState::Clear => {}
+            BanState::Counting { end, denials } => put_all(out, [end.as_micros(), denials]),
+            BanState::Banned { end } => put_all(out, [end.as_micros(), 0]),
         }
         if has_more {
             put_count(out, detached.len());
@@ -41,14 +52,16 @@ impl KeyState {
     /// # Errors
     /// The bytes are not a state, or a state that no charge can produce.
     pub fn decode(policy: &Policy, from: &mut Bytes<'_>) -> Result<KeyState, Malformed> {
-        let has_more = from.flag()?;
+        let form = from.u8()?;
+        ensure(form <= MORE | BAN, "the form of a state is unknown")?;
         let limits = policy.limits().iter().map(|limit| match from.flag()? {
             false => Ok(LimitState::Untouched),
             true => state(limit, from),
         });
         let limits = limits.collect::<Result<Vec<_>, _>>()?;
         let (mut detached, mut reservations) = (Vec::new(), Vec::new());
-        if has_more {
+        let ban = if form & BAN == 0 { BanState::Clear } else { ban(from)? };
+        if form & MORE != 0 {
             for _ in 0..from.count(4)? {
                 detached.push(detached_state(policy, &detached, from)?);
             }
@@ -61,8 +74,18 @@ impl KeyState {
             ensure(in_order, "reservations are not in the order of their times")?;
             ensure(reservations.len() <= MAX_RESERVATIONS, "a key has too many reservations")?;
         }
-        Ok(KeyState::from_parts(policy, limits, detached, reservations))
+        let mut state = KeyState::from_parts(policy, limits, detached, reservations);
+        state.set_ban(policy, ban);
+        Ok(state)
     }
+}
+
+fn ban(from: &mut Bytes<'_>) -> Result<BanState, Malformed> {
+    let (end, denials) = (from.u64()?, from.u64()?);
+    let is_possible = end <= Timestamp::MAX.as_micros() && denials <= MAX_DENIALS;
+    ensure(is_possible, "no denial can produce the state of a ban")?;
+    let end = Timestamp::from_micros(end);
+    Ok(if denials > 0 { BanState::Counting { end, denials } } else { BanState::Banned { end } })
 }
 
 #[expect(clippy::expect_used, reason = "a policy has at most 16 limits")]

@@ -9,6 +9,7 @@ use crate::algorithm::{Anomalies, Charge};
 use crate::decision::Decision;
 use crate::id::Id;
 use crate::limit::Limit;
+use crate::policy::BanState;
 use crate::request::Operation;
 use crate::time::Timestamp;
 
@@ -56,8 +57,11 @@ pub fn decide_one(
 /// The result of one check, before anything is charged.
 struct Verdict {
     evaluation: Evaluation,
+    /// The ban of the key, or its counted denials.
+    ban: BanState,
+    /// Whether the key is blocked or banned.
     blocked: bool,
-    /// Whether a denial is charged to the `count-denied` limits.
+    /// Whether a denial is counted: for a ban, and by the `count-denied` limits.
     counted: bool,
 }
 
@@ -66,8 +70,9 @@ impl Verdict {
     fn new(context: &CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Self {
         let evaluation =
             Evaluation::new(context.policy, context.state, context.cost, now, anomalies);
-        let blocked = context.is_blocked(now);
-        let mut verdict = Verdict { evaluation, blocked, counted: false };
+        let ban = context.ban(now, anomalies);
+        let blocked = context.is_locked_out(now);
+        let mut verdict = Verdict { evaluation, ban, blocked, counted: false };
         verdict.set_outcome(verdict.admits(), verdict.can_be_counted());
         verdict
     }
@@ -81,9 +86,23 @@ impl Verdict {
         self.evaluation.all_fit() && !self.blocked
     }
 
-    /// Whether `count-denied` limits count a denial: it is due to use, not to the cost or a block.
+    /// Whether a denial is counted: it is due to use, not to the cost, a block or a ban.
     fn can_be_counted(&self) -> bool {
         !self.evaluation.exceeds_capacity() && !self.blocked
+    }
+
+    /// Counts a denial. Returns whether that changes the state.
+    fn count(
+        &self,
+        context: &mut CheckContext<'_>,
+        charge: &Charge,
+        now: Timestamp,
+        anomalies: &mut Anomalies,
+    ) -> bool {
+        let is_charged = self.counted && context.charge_denied(charge, now, anomalies);
+        // A key that only shares a denied request is not to blame for it.
+        let is_own = self.counted && !self.evaluation.all_fit();
+        is_charged | (is_own && context.count_denial(now))
     }
 }
 
@@ -189,7 +208,7 @@ fn finish_check(
             context.charge_limits(&charge, now, anomalies);
             true
         } else {
-            verdict.counted && context.charge_denied(&charge, now, anomalies)
+            verdict.count(context, &charge, now, anomalies)
         };
     let mut decision =
         describe(context.policy, context.state, context.state, &verdict.evaluation, now);
@@ -198,6 +217,8 @@ fn finish_check(
         decision.granted = context.cost;
         decision.lease = lease.filter(|_| context.policy.has_concurrent() && context.cost > 0);
     }
+    let after = context.ban(now, &mut Anomalies::default());
+    context.apply_ban(&mut decision, verdict.ban, after, now);
     context.apply_block(&mut decision, now);
     decision.shadowed_by(context.policy, context.cost)
 }
@@ -210,15 +231,19 @@ fn peek(
     now: Timestamp,
     anomalies: &mut Anomalies,
 ) -> Decision {
-    let mut after = None;
-    if verdict.counted && context.policy.limits().iter().any(Limit::counts_denied) {
+    let (mut after, mut ban) = (None, verdict.ban);
+    let counts_denied = || context.policy.limits().iter().any(Limit::counts_denied);
+    let may_count = context.cost > 0 && verdict.counted;
+    if may_count && (context.policy.enforced_ban().is_some() || counts_denied()) {
         let state = after.insert(context.state.clone());
         let (policy, cost) = (context.policy, context.cost);
         let mut copy = CheckContext { policy, state, block: &mut None, cost };
-        copy.charge_denied(&context.charge(cost), now, anomalies);
+        verdict.count(&mut copy, &context.charge(cost), now, anomalies);
+        ban = copy.ban(now, &mut Anomalies::default());
     }
     let after = after.as_ref().unwrap_or(context.state);
     let mut decision = describe(context.policy, context.state, after, &verdict.evaluation, now);
+    context.apply_ban(&mut decision, verdict.ban, ban, now);
     context.apply_block(&mut decision, now);
     decision.shadowed_by(context.policy, 0)
 }

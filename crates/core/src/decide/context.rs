@@ -54,6 +54,7 @@ impl CheckContext<'_> {
         anomalies: &mut Anomalies,
     ) {
         self.migrate(now);
+        self.state.drop_ended_ban(now);
         let limits = self.policy.limits().iter();
         for (limit, state) in limits.zip(self.state.limits_mut(self.policy)) {
             let usage = limit.algorithm.advance_to(state, now, anomalies);
@@ -99,6 +100,7 @@ impl CheckContext<'_> {
     pub(super) fn report(&self, now: Timestamp) -> Decision {
         let evaluation = Evaluation::unchecked(self.policy);
         let mut decision = describe(self.policy, self.state, self.state, &evaluation, now);
+        self.extend_reset_to_ban(&mut decision, now);
         if let Some(block) = self.active_block(now) {
             decision.extend_reset(block, now);
         }

@@ -223,6 +223,12 @@ impl Decision {
         };
     }
 
+    /// Extends the retry of a denial to a time.
+    pub(super) fn extend_retry(&mut self, end: Timestamp, now: Timestamp) {
+        self.store_limit();
+        self.retry_after = self.retry_after.max(Some(end.duration_since(now)));
+    }
+
     /// Denies because of a block. The retry is the end of the block, or that of the limits if it is
     /// later.
     pub(super) fn deny_blocked(&mut self, block: Block, now: Timestamp) {

@@ -7,6 +7,7 @@ use crate::algorithm::{Anomalies, Lease, LimitState, Usage};
 use crate::id::Id;
 use crate::key::{Block, Reservation};
 use crate::limit::Limit;
+use crate::policy::{Ban, BanState};
 use crate::time::{Micros, Timestamp, duration_until};
 
 /// The maximum number of leases in an inspection.
@@ -20,6 +21,8 @@ pub struct Inspection {
     pub limits: Vec<LimitInspection>,
     /// The active block.
     pub block: Option<Block>,
+    /// The counted denials and the ban; `None` if the policy bans no keys.
+    pub ban: Option<BanInspection>,
     /// Reservations under these limits that have not acted yet, soonest first.
     pub reservations: Vec<ReservationInspection>,
     /// The time until the state equals that of an unknown key, also in other versions of the
@@ -43,6 +46,20 @@ pub struct LimitInspection {
     pub reset_after: Micros,
     /// The held leases, soonest to expire first, then by id; at most [`MAX_INSPECTED_LEASES`].
     pub leases: Vec<LeaseInspection>,
+}
+
+/// The denials of a key that are counted towards a ban, or its ban.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BanInspection {
+    /// The number of denials within a window that bans the key.
+    pub max_denials: u64,
+    /// The denials in the open window; 0 while the key is banned.
+    pub denials: u64,
+    /// The time until the window ends, if one is open.
+    pub window_ends_after: Option<Micros>,
+    /// The time until the ban ends, if the key is banned.
+    pub banned_for: Option<Micros>,
 }
 
 /// A held lease.
@@ -86,12 +103,29 @@ pub fn inspect(context: &CheckContext<'_>, now: Timestamp) -> Inspection {
             .map(|(index, limit)| inspect_limit(limit, state.limit(index), now))
             .collect(),
         block: context.active_block(now),
+        ban: context.policy.enforced_ban().map(|ban| inspect_ban(ban, context, now)),
         reservations: reservations
             .filter(|reservation| reservation.is_of(context.policy))
             .map(reservation)
             .collect(),
         recovers_after: recovers_at.map(|recovers_at| duration_until(now, recovers_at)),
         time: now,
+    }
+}
+
+fn inspect_ban(ban: Ban, context: &CheckContext<'_>, now: Timestamp) -> BanInspection {
+    let state = context.ban(now, &mut Anomalies::default());
+    let ends_after = state.end().map(|end| end.duration_since(now));
+    let (denials, is_banned) = match state {
+        BanState::Counting { denials, .. } => (denials, false),
+        BanState::Clear => (0, false),
+        BanState::Banned { .. } => (0, true),
+    };
+    BanInspection {
+        max_denials: ban.denials(),
+        denials,
+        window_ends_after: ends_after.filter(|_| !is_banned),
+        banned_for: ends_after.filter(|_| is_banned),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decisions: a request's checks against the states of their keys.
 
+mod ban;
 mod check;
 mod context;
 mod evaluate;
@@ -14,7 +15,7 @@ pub use context::CheckContext;
 pub use fallback::fall_back;
 pub use fast_path::check_single_limit;
 pub use inspect::{
-    Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES, ReservationInspection,
-    inspect,
+    BanInspection, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
+    ReservationInspection, inspect,
 };
 pub use settle::{RecordedCharge, settle, split_settled};

@@ -10,7 +10,7 @@ use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, Refund, TokenBu
 use crate::decision::Decision;
 use crate::id::Id;
 use crate::key::{Block, KeyState, Reservation};
-use crate::policy::MAX_LIMITS;
+use crate::policy::{BanState, MAX_LIMITS};
 use crate::request::Operation;
 use crate::time::{Micros, Timestamp, duration_until};
 
@@ -57,7 +57,9 @@ pub(super) fn execute(
 fn take(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Decision {
     let remaining = context.report(now).remaining;
     let wanted = context.cost;
-    let granted = if context.is_blocked(now) { 0 } else { wanted.min(remaining) };
+    let ban = context.ban(now, &mut Anomalies::default());
+    let is_blocked = context.is_locked_out(now);
+    let granted = if is_blocked { 0 } else { wanted.min(remaining) };
     let mut evaluation =
         Evaluation::new(context.policy, context.state, granted.max(1), now, anomalies);
     evaluation.denied = granted == 0;
@@ -65,11 +67,13 @@ fn take(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalie
         context.charge_limits(&context.charge(granted), now, anomalies);
         true
     } else {
-        !context.is_blocked(now) && context.charge_denied(&context.charge(1), now, anomalies)
+        let is_charged = !is_blocked && context.charge_denied(&context.charge(1), now, anomalies);
+        is_charged | (!is_blocked && context.count_denial(now))
     };
     let mut decision = describe(context.policy, context.state, context.state, &evaluation, now);
     decision.granted = granted;
     decision.changed = changed;
+    context.apply_ban(&mut decision, ban, context.ban(now, &mut Anomalies::default()), now);
     context.apply_block(&mut decision, now);
     decision.shadowed_by(context.policy, wanted)
 }
@@ -86,9 +90,13 @@ fn reserve(
     }
     let cost = context.cost;
     let wait = Wait::new(context, max_wait, now, anomalies);
-    let admitted = wait.evaluation.all_fit() && !context.is_blocked(now);
-    let changed = admitted && cost > 0;
-    if changed {
+    let ban = context.ban(now, &mut Anomalies::default());
+    let is_blocked = context.is_locked_out(now);
+    let admitted = wait.evaluation.all_fit() && !is_blocked;
+    let is_charged = admitted && cost > 0;
+    let is_own_denial = !admitted && !is_blocked && !wait.evaluation.exceeds_capacity();
+    let is_counted = is_own_denial && cost > 0 && context.count_denial(now);
+    if is_charged {
         context.charge_limits(&context.charge(cost), now, anomalies);
         if wait.acts_at > now.as_micros() {
             let (marks, policy) = (levels(context.state), context.policy.clone());
@@ -100,12 +108,13 @@ fn reserve(
         describe(context.policy, context.state, context.state, &wait.evaluation, now);
     if admitted {
         decision.granted = cost;
-        decision.changed = changed;
         decision.reservation = Some(id);
     } else {
         decision.set_retries(&wait.retries);
         decision.retry_after = decision.retry_after.filter(|_| !decision.never);
     }
+    decision.changed = is_charged || is_counted;
+    context.apply_ban(&mut decision, ban, context.ban(now, &mut Anomalies::default()), now);
     context.apply_block(&mut decision, now);
     decision.shadowed_by(context.policy, cost)
 }
@@ -292,8 +301,12 @@ fn block(context: &mut CheckContext<'_>, span: Option<Micros>, now: Timestamp) -
 }
 
 fn unblock(context: &mut CheckContext<'_>, now: Timestamp) -> Decision {
-    let changed = context.is_blocked(now);
+    let is_banned = matches!(context.state.ban().at(now), BanState::Banned { .. });
+    let changed = context.is_blocked(now) || is_banned;
     *context.block = None;
+    if is_banned {
+        context.state.set_ban(context.policy, BanState::Clear);
+    }
     Decision { changed, ..context.report(now) }
 }
 

@@ -38,10 +38,11 @@ impl KeyState {
         });
         drop_soonest(&mut detached, now);
         migrated.attach(policy, detached, self.take_reservations());
+        migrated.set_ban(policy, self.ban());
         migrated
     }
 
-    /// The states of another policy's limits, without detached states and reservations.
+    /// The states of another policy's limits, without detached states, reservations and bans.
     ///
     /// Each limit continues its own state. If it has none, it converts the state of the version
     /// that was charged last: the limit of the same identity and the same rank.

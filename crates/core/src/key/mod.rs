@@ -10,7 +10,7 @@ use core::mem;
 use crate::algorithm::{Anomalies, Lease, LimitState, LogEntry, TokenBucketState};
 use crate::id::Id;
 use crate::limit::Limit;
-use crate::policy::Policy;
+use crate::policy::{BanState, Policy};
 use crate::time::Timestamp;
 pub(crate) use migration::MAX_DETACHED_STATES;
 pub use retention::Retention;
@@ -68,6 +68,7 @@ struct Many {
     detached: Vec<DetachedState>,
     /// Reservations, soonest first.
     reservations: Vec<Reservation>,
+    ban: BanState,
 }
 
 /// The state of a limit that the policy, as it was last charged, lacks or has with other numbers.
@@ -190,7 +191,12 @@ impl KeyState {
             }
             last => {
                 limits.extend(last);
-                States::Many(Box::new(Many { limits, detached, reservations }))
+                States::Many(Box::new(Many {
+                    limits,
+                    detached,
+                    reservations,
+                    ban: BanState::Clear,
+                }))
             }
         };
         KeyState { policy: Some(policy.clone()), states }
@@ -204,6 +210,35 @@ impl KeyState {
     /// All reservations, also those that have acted.
     pub(crate) fn all_reservations(&self) -> &[Reservation] {
         if let States::Many(many) = &self.states { &many.reservations } else { &[] }
+    }
+
+    /// The denials that are counted, or the ban, also if it has ended.
+    #[must_use]
+    #[inline]
+    pub fn ban(&self) -> BanState {
+        if let States::Many(many) = &self.states { many.ban } else { BanState::Clear }
+    }
+
+    /// Sets the denials that are counted, or the ban. The limits keep their numbers; those of an unknown
+    /// key become those of `policy`.
+    pub fn set_ban(&mut self, policy: &Policy, ban: BanState) {
+        if ban != BanState::Clear {
+            let version = self.policy.as_ref().unwrap_or(policy).clone();
+            self.make_many(&version).ban = ban;
+        } else if let Some(many) = self.many_mut() {
+            many.ban = ban;
+            self.shrink();
+        }
+    }
+
+    /// Removes counted denials or a ban that have ended.
+    pub(crate) fn drop_ended_ban(&mut self, now: Timestamp) {
+        if let Some(many) = self.many_mut()
+            && many.ban != many.ban.at(now)
+        {
+            many.ban = BanState::Clear;
+            self.shrink();
+        }
     }
 
     fn many_mut(&mut self) -> Option<&mut Many> {
@@ -278,6 +313,7 @@ impl KeyState {
         if let Some(many) = self.many_mut()
             && many.detached.is_empty()
             && many.reservations.is_empty()
+            && many.ban == BanState::Clear
             && let [only] = &mut many.limits[..]
         {
             self.states = States::One(mem::take(only));
@@ -310,7 +346,11 @@ impl KeyState {
         };
         let limits = policy.limits().iter().zip(self.limits());
         let detached = self.detached().iter().map(|detached| (&detached.limit, &detached.state));
-        limits.chain(detached).map(&mut recovers_at).fold(0, u64::max)
+        let of_limits = limits.chain(detached).map(&mut recovers_at).fold(0, u64::max);
+        // A reservation can be cancelled until it acts, also if a refund has drained what it charged.
+        let acts_at = self.all_reservations().last().map_or(0, |last| last.acts_at);
+        let ban_ends_at = self.ban().end().map_or(0, Timestamp::as_micros);
+        of_limits.max(acts_at).max(ban_ends_at)
     }
 
     /// Whether the state is stored without an allocation, and a charge does not allocate.

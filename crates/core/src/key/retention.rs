@@ -3,6 +3,7 @@
 use super::KeyState;
 use crate::algorithm::{Anomalies, LimitState};
 use crate::limit::Limit;
+use crate::policy::{BanState, Policy};
 use crate::time::Timestamp;
 
 /// What a full store considers when it selects a key to forget. Times are in µs since the epoch; a
@@ -15,8 +16,8 @@ pub struct Retention {
     pub recovers_at: u64,
     /// When a check of cost 1 is admitted.
     pub admits_at: u64,
-    /// Whether a concurrency limit holds leases.
-    pub has_leases: bool,
+    /// Whether the key must not be forgotten: it holds leases, or it is banned.
+    pub is_pinned: bool,
 }
 
 impl Retention {
@@ -31,9 +32,21 @@ impl Retention {
         let share = share(limit.algorithm.used(&usage), limit.capacity());
         self.used_share = self.used_share.max(share);
         self.recovers_at = self.recovers_at.max(limit.algorithm.recovers_at(state, &usage));
-        self.has_leases |= matches!(state, LimitState::Concurrency(_));
+        self.is_pinned |= matches!(state, LimitState::Concurrency(_));
         if !limit.algorithm.fits(&usage, 1) {
             self.admits_at = self.admits_at.max(limit.algorithm.fits_at(state, &usage, 1));
+        }
+    }
+
+    /// Adds the counted denials or the ban of the key.
+    fn add_ban(&mut self, policy: &Policy, state: BanState) {
+        let Some(end) = state.end() else { return };
+        self.recovers_at = self.recovers_at.max(end.as_micros());
+        if let BanState::Counting { denials, .. } = state {
+            let max = policy.ban().map_or(denials, |ban| ban.denials());
+            self.used_share = self.used_share.max(share(denials, max));
+        } else {
+            self.is_pinned = true;
         }
     }
 }
@@ -60,7 +73,9 @@ impl KeyState {
             retention.add(&detached.limit, &detached.state, now);
         }
         // Only the limits of the policy deny.
-        let Retention { admits_at, has_leases, .. } = of_limits;
-        Retention { admits_at, has_leases, ..retention }
+        let Retention { admits_at, is_pinned, .. } = of_limits;
+        let mut retention = Retention { admits_at, is_pinned, ..retention };
+        retention.add_ban(policy, self.ban().at(now));
+        retention
     }
 }

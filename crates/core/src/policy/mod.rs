@@ -1,5 +1,6 @@
 //! A policy: a named list of limits that are checked together.
 
+mod ban;
 mod key_list;
 
 use alloc::borrow::ToOwned;
@@ -14,6 +15,8 @@ use core::str::FromStr;
 use crate::error::PolicyError;
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
+pub(crate) use ban::MAX_DENIALS;
+pub use ban::{Ban, BanError, BanState};
 pub use key_list::{KeyList, Listed};
 
 /// The most limits of a policy.
@@ -73,6 +76,7 @@ struct Parts {
     log_entries: usize,
     max_keys: Option<usize>,
     on_store_error: OnStoreError,
+    ban: Option<Ban>,
     allow: KeyList,
     deny: KeyList,
     /// Whether one of the lists has a key.
@@ -209,6 +213,13 @@ impl Policy {
         self.with(|parts| parts.on_store_error = answer)
     }
 
+    /// Bans keys that are denied too often; `None` bans no key.
+    #[must_use]
+    pub fn with_ban(self, ban: impl Into<Option<Ban>>) -> Policy {
+        let ban = ban.into();
+        self.with(|parts| parts.ban = ban)
+    }
+
     /// Always admits these keys and charges them nothing.
     #[must_use]
     pub fn with_allow_list(self, keys: KeyList) -> Policy {
@@ -256,8 +267,8 @@ impl Policy {
         &self.0.limits
     }
 
-    /// Whether a check involves one limit and nothing else: the policy has no list and no table of
-    /// its own, is not a shadow policy and limits no concurrency. Such a check takes the fast path.
+    /// Whether a check involves one limit and nothing else: the policy has no list, no ban and no
+    /// table of its own, is not a shadow policy and limits no concurrency. Such a check takes the fast path.
     #[must_use]
     #[inline]
     pub fn is_single_limit(&self) -> bool {
@@ -286,6 +297,19 @@ impl Policy {
     #[must_use]
     pub fn on_store_error(&self) -> OnStoreError {
         self.0.on_store_error
+    }
+
+    /// When keys are banned, if the policy bans any.
+    #[must_use]
+    pub fn ban(&self) -> Option<Ban> {
+        self.0.ban
+    }
+
+    /// The ban of a policy that denies. A shadow policy does not deny, so it counts no denials.
+    #[must_use]
+    #[inline]
+    pub fn enforced_ban(&self) -> Option<Ban> {
+        self.0.ban.filter(|_| !self.is_shadow())
     }
 
     /// Whether one of the limits is a concurrency limit.
@@ -343,7 +367,7 @@ fn canonical(mut limits: Vec<Limit>) -> Result<Box<[Limit]>, PolicyError> {
 
 impl Parts {
     fn is_single_limit(&self) -> bool {
-        let bare = !self.shadow && !self.lists && self.max_keys.is_none();
+        let bare = !self.shadow && !self.lists && self.ban.is_none() && self.max_keys.is_none();
         bare && matches!(&*self.limits, [limit] if !limit.is_concurrent())
     }
 }

@@ -7,9 +7,10 @@
 //! little, evicts itself. An entry that has recovered is selected at once.
 //!
 //! Each policy is entitled to an equal share of the entries. Candidates are entries that admit a
-//! request and hold no leases: those of policies above their share, and if the policy that needs room
+//! request, hold no leases and are not banned: those of policies above their share, and if the policy that needs room
 //! has its share, its own. If a policy has not got its share and there is no candidate, it displaces
-//! the entry of a policy above its share that admits a request soonest. Leases are never evicted.
+//! the entry of a policy above its share that admits a request soonest. Leases and
+//! bans are never evicted.
 //!
 //! If the memory of entries is needed, candidates are the entries of all policies.
 
@@ -125,8 +126,8 @@ impl Shard {
         if newcomer.group != Some(group) && !is_above_share {
             return;
         }
-        let &Retention { used_share, recovers_at, admits_at, has_leases, .. } = retention;
-        let evictable_at = if has_leases { recovers_at } else { admits_at };
+        let &Retention { used_share, recovers_at, admits_at, is_pinned, .. } = retention;
+        let evictable_at = if is_pinned { recovers_at } else { admits_at };
         if evictable_at <= now.as_micros() {
             let is_reserved = !is_above_share && newcomer.is_below_share;
             search.add(match is_reserved {
@@ -136,7 +137,7 @@ impl Shard {
             return;
         }
         search.add_time(evictable_at);
-        if is_above_share && newcomer.is_below_share && !has_leases {
+        if is_above_share && newcomer.is_below_share && !is_pinned {
             search.add(Victim::Displaceable(admits_at, slot));
         }
     }

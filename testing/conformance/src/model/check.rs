@@ -2,7 +2,8 @@
 
 use tollgate_core::{Check, Id, Limit, LimitDecision};
 
-use super::describe::{decision, deny_blocked, micros, row};
+use super::bans::{self, Record};
+use super::describe::{decision, deny_banned, deny_blocked, micros, row};
 use super::expected::Expected;
 use super::key::Block;
 use super::limit::LimitUsage;
@@ -37,10 +38,23 @@ struct Judgment {
     /// The limits after the request.
     after: Vec<LimitUsage>,
     block: Option<Block>,
+    /// The denials of the key or its ban, before the request and after it.
+    record: [Option<Record>; 2],
     /// The cost of the lease if the key holds it already.
     held: Option<Int>,
     allowed: bool,
+    /// Whether the limits of the policy admit.
+    fits: bool,
+    /// Whether the denial is counted towards a ban.
+    is_counted: bool,
     never: bool,
+}
+
+impl Judgment {
+    /// Whether every check of the key is denied.
+    fn is_locked_out(&self) -> bool {
+        self.block.is_some() || self.record[0].is_some_and(|record| record.is_banned)
+    }
 }
 
 /// How the request as a whole is decided.
@@ -102,7 +116,7 @@ impl Model {
         let admitted = judged.iter().all(|judged| judged.allowed);
         let hopeless = judged
             .iter()
-            .any(|judged| judged.never || (judged.block.is_some() && judged.held.is_none()));
+            .any(|judged| judged.never || (judged.is_locked_out() && judged.held.is_none()));
         for (group, judged) in groups.iter().zip(&mut judged) {
             if judged.held.is_none() {
                 for limit in &mut judged.after {
@@ -113,8 +127,16 @@ impl Model {
                     }
                 }
             }
+            let is_own_denial = !admitted && !hopeless && judged.held.is_none() && !judged.fits;
+            let counted = match is_own_denial && group.cost > 0 {
+                true => self.after_denial(&group.check, run.now),
+                false => None,
+            };
+            judged.record[1] = counted.or(judged.record[0]);
+            judged.is_counted = counted.is_some();
             if !run.is_peek {
                 self.write(&group.check, &judged.after, run.now);
+                self.keep_record(&group.check, counted);
             }
         }
         let both = groups.iter().zip(&judged);
@@ -131,11 +153,17 @@ impl Model {
         let before = self.read(&group.check, run.now)?;
         let block = self.blocked(&group.check, run.now);
         let held = group.held;
-        let admits = before.iter().all(|before| before.admits(group.cost)) && block.is_none();
+        let fits = before.iter().all(|before| before.admits(group.cost));
+        let record = self.record(&group.check, run.now);
+        let is_banned = record.is_some_and(|record| record.is_banned);
+        let admits = fits && block.is_none() && !is_banned;
         Ok(Judgment {
             allowed: admits || held.is_some(),
             never: held.is_none() && before.iter().any(|before| before.never(group.cost)),
             block,
+            record: [record, record],
+            fits,
+            is_counted: false,
             after: before.clone(),
             before,
             held,
@@ -147,7 +175,15 @@ impl Judgment {
     fn expected(&self, group: &Group<'_>, admitted: bool, run: Run) -> Expected {
         let both = self.before.iter().zip(&self.after);
         let rows = both.map(|(before, after)| self.row(before, after, group.cost, admitted, run));
-        let mut expected = decision(rows.collect(), self.allowed, self.block, run.now);
+        let [known, after] = self.record;
+        let reported = if run.is_peek { known } else { after };
+        let mut expected = decision(rows.collect(), self.allowed, reported, self.block, run.now);
+        if self.held.is_none() {
+            deny_banned(&mut expected, known, run.now);
+            if self.is_counted {
+                bans::extend_retry(&mut expected, after, run.now);
+            }
+        }
         if let Some(block) = self.block.filter(|_| self.held.is_none()) {
             deny_blocked(&mut expected, block, run.now);
         }
@@ -160,7 +196,8 @@ impl Judgment {
             expected.lease = run.lease.filter(|_| group.is_concurrent() && takes_place);
         }
         expected.replayed = self.held.is_some();
-        expected.changed = !run.is_peek && self.after.iter().any(|after| after.touched);
+        let is_touched = self.is_counted || self.after.iter().any(|after| after.touched);
+        expected.changed = !run.is_peek && is_touched;
         expected
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use tollgate_core::{Check, LimitDecision, Micros, Operation, Reason, Timestamp};
 
+use super::bans::{self, Record};
 use super::expected::Expected;
 use super::key::Block;
 use super::limit::LimitUsage;
@@ -28,6 +29,7 @@ pub(super) fn row(limit: &LimitUsage) -> LimitDecision {
 pub(super) fn decision(
     limits: Vec<LimitDecision>,
     allowed: bool,
+    record: Option<Record>,
     block: Option<Block>,
     now: Int,
 ) -> Expected {
@@ -51,11 +53,23 @@ pub(super) fn decision(
     if let Some(row) = expected.limits.get_mut(binding) {
         row.binding = true;
     }
+    bans::extend_reset(&mut expected, record, now);
     if let Some(block) = block {
         let end = block.end.map(|end| micros(end - now));
         expected.reset_after = end.max(expected.reset_after).filter(|_| end.is_some());
     }
     expected
+}
+
+/// Denies a banned key until the end of the ban, or the retry of the limits if that is later.
+pub(super) fn deny_banned(expected: &mut Expected, record: Option<Record>, now: Int) {
+    if record.is_some_and(|record| record.is_banned) {
+        expected.allowed = false;
+        expected.reason = Reason::Banned;
+        if !expected.never {
+            bans::extend_retry(expected, record, now);
+        }
+    }
 }
 
 /// Denies a blocked key until the end of the block, or the retry of the limits if that is later.

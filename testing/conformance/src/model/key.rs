@@ -134,11 +134,9 @@ impl Key {
         }
     }
 
-    /// Whether an expired state counts again, or a recovered key has a reservation.
+    /// Whether an expired state or reservation counts again.
     fn is_undefined(&self, now: Int) -> bool {
-        let unused = !self.states().any(|state| state.is_used(now));
-        let lapsed =
-            |reservation: &Reservation| now < reservation.acts_at && (reservation.lapsed || unused);
+        let lapsed = |reservation: &Reservation| now < reservation.acts_at && reservation.lapsed;
         self.states().any(|state| state.is_undefined(now)) || self.reservations.values().any(lapsed)
     }
 }
@@ -148,6 +146,7 @@ impl Model {
     pub(super) fn advance_to(&mut self, now: Int) {
         self.keys.values_mut().for_each(|value| value.advance_to(now));
         self.blocks.values_mut().for_each(|value| value.lapsed |= !value.is_active(now));
+        self.bans.values_mut().for_each(|record| record.lapsed |= !record.is_open(now));
         self.memory.advance_to(now);
     }
 
@@ -162,7 +161,9 @@ impl Model {
             // A changed limit may count a state that had expired under the old numbers.
             let limits = self.read(check, now).unwrap_or_default();
             let lapsed = |limited: &LimitUsage| limited.used() > 0 && limited.had_lapsed;
+            let ban = self.bans.get(&place(check));
             key || limits.iter().any(lapsed)
+                || ban.is_some_and(|ban| ban.lapsed && ban.is_open(now))
                 || block.is_some_and(|block| block.lapsed && block.is_active(now))
         });
         has_undefined_check || self.memory.is_undefined(request, now)

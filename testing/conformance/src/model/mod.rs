@@ -3,6 +3,7 @@
 //! It uses 128-bit integers, plain lists, and searches instead of closed forms: a retry is the first
 //! time at which the model admits. It prefers clarity to speed.
 
+mod bans;
 mod buckets;
 mod check;
 mod describe;
@@ -76,6 +77,7 @@ fn place(check: &Check<'_>) -> Place {
 pub struct Model {
     keys: BTreeMap<Place, Key>,
     blocks: BTreeMap<Place, Block>,
+    bans: BTreeMap<Place, bans::Record>,
     memory: Memory,
 }
 

@@ -3,7 +3,8 @@
 
 use tollgate_core::{Check, Id, LimitDecision};
 
-use super::describe::{decision, deny_blocked, micros, row};
+use super::bans;
+use super::describe::{decision, deny_banned, deny_blocked, micros, row};
 use super::expected::Expected;
 use super::key::{Block, Reservation};
 use super::leases::LeaseSet;
@@ -18,10 +19,11 @@ impl Model {
             return self.repeat_reservation(check, id, &reservation, now);
         }
         let mut limits = self.read(check, now)?;
-        let block = self.blocked(check, now);
+        let (block, known) = (self.blocked(check, now), self.record(check, now));
+        let is_locked_out = block.is_some() || self.banned(check, now).is_some();
         let cost = Int::from(check.cost.get());
         let waits: Vec<_> = limits.iter().map(|limit| limit.reserves(cost, max_wait)).collect();
-        let accepted = waits.iter().all(Option::is_some) && block.is_none();
+        let accepted = waits.iter().all(Option::is_some) && !is_locked_out;
         let verdicts: Vec<LimitDecision> =
             limits.iter().map(|limit| reserve_row(limit, cost, max_wait)).collect();
         let delay = waits.into_iter().flatten().max().unwrap_or(0);
@@ -32,11 +34,23 @@ impl Model {
                 self.keep_reservation(check, id, &limits, now + delay);
             }
         }
+        let is_counted = !accepted
+            && !is_locked_out
+            && cost > 0
+            && !limits.iter().any(|limit| limit.never(cost));
+        let counted = if is_counted { self.after_denial(check, now) } else { None };
+        self.keep_record(check, counted);
+        let after = counted.or(known);
         let rows = limits.iter().zip(verdicts).map(|(limit, verdict)| {
             let LimitDecision { allowed, never, retry_after, .. } = verdict;
             LimitDecision { allowed, never, retry_after, ..row(limit) }
         });
-        let mut expected = decision(rows.collect(), accepted, block, now);
+        let mut expected = decision(rows.collect(), accepted, after, block, now);
+        deny_banned(&mut expected, known, now);
+        if counted.is_some() {
+            bans::extend_retry(&mut expected, after, now);
+            expected.changed = true;
+        }
         if let Some(block) = block {
             deny_blocked(&mut expected, block, now);
         }
@@ -120,7 +134,9 @@ impl Model {
     }
 
     pub(super) fn reset(&mut self, check: &Check<'_>, now: Int) -> Answer {
-        let changed = self.keys.remove(&place(check)).is_some_and(|key| key.is_used(now));
+        let is_used = self.keys.remove(&place(check)).is_some_and(|key| key.is_used(now));
+        let ban = self.bans.remove(&place(check));
+        let changed = is_used || ban.is_some_and(|ban| ban.is_open(now));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
 
@@ -132,7 +148,7 @@ impl Model {
     }
 
     pub(super) fn unblock(&mut self, check: &Check<'_>, now: Int) -> Answer {
-        let changed = self.blocked(check, now).is_some();
+        let changed = self.blocked(check, now).is_some() | self.lift_ban(check, now);
         self.blocks.remove(&place(check));
         Ok(Expected { changed, ..self.settled(check, now)? })
     }
@@ -162,7 +178,7 @@ impl Model {
     /// The decision that reports the state after an operation.
     fn settled(&self, check: &Check<'_>, now: Int) -> Answer {
         let rows = self.read(check, now)?.iter().map(row).collect();
-        Ok(decision(rows, true, self.blocked(check, now), now))
+        Ok(decision(rows, true, self.record(check, now), self.blocked(check, now), now))
     }
 }
 

@@ -30,7 +30,7 @@ pub use erase::{denials_leave_no_trace, keys_are_independent, peeks_leave_no_tra
 pub use ledger::{leases_match_ledger, reservations_match_ledger};
 pub use model::{
     equals_model, equals_model_in_batches, equals_model_through_policy_changes,
-    equals_model_with_clock_steps, equals_model_with_settlements,
+    equals_model_with_bans, equals_model_with_clock_steps, equals_model_with_settlements,
 };
 pub use monotone::{
     higher_limit_admits_more, less_used_admits_more, scaled_units_change_nothing,

@@ -1,12 +1,12 @@
 //! Every field of every decision equals that of the model.
 
 use proptest::prelude::*;
-use tollgate_core::{Policy, Timestamp};
+use tollgate_core::{Policy, Reason, Timestamp};
 
 use super::play::{decide, decide_all, differences};
 use super::player::{Player, START};
 use super::runner::{Coverage, FailureReason, Outcome, Plan, run};
-use super::strategies::{several_policies, versions};
+use super::strategies::{several_policies, versions, with_bans};
 use super::trace::{Step, settlement_steps, steps};
 use crate::system::{ModelSystem, SystemUnderTest};
 
@@ -59,10 +59,31 @@ pub fn equals_model_with_settlements(system: &mut impl SystemUnderTest, plan: Pl
     })
 }
 
+/// The same for policies that ban keys: over several policies or versions of one, with a clock that may
+/// step backwards, for checks that may be settled.
+pub fn equals_model_with_bans(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
+    let fixed = several_policies::<3>().prop_map(|policies| policies.to_vec()).boxed();
+    let policies = prop_oneof![3 => with_bans(fixed), 1 => with_bans(versions(3))];
+    let cases = (policies, prop::bool::weighted(0.2), prop::bool::weighted(0.2)).prop_flat_map(
+        |(policies, backwards, settles)| {
+            let steps = match settles {
+                true => settlement_steps(3, 2, backwards),
+                false => steps(3, 2, backwards),
+            };
+            (Just(policies), Just(backwards), steps)
+        },
+    );
+    run(plan, &cases, |(policies, backwards, steps), coverage| {
+        play_both(system, &policies, Player::at(START, backwards), &steps, coverage)
+    })
+}
+
 /// The same for batches of requests, which are decided in order at one time.
 pub fn equals_model_in_batches(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let steps = prop_oneof![3 => steps(3, 2, false), 1 => settlement_steps(3, 2, false)];
-    let cases = (several_policies::<3>(), steps, 1..16_usize);
+    let policies = several_policies::<3>().prop_map(|policies| policies.to_vec()).boxed();
+    let policies = prop_oneof![2 => policies.clone(), 1 => with_bans(policies)];
+    let cases = (policies, steps, 1..16_usize);
     run(plan, &cases, |(policies, steps, batch), coverage| {
         play_batches(system, &policies, &steps, batch, coverage)
     })
@@ -138,6 +159,9 @@ fn play_both(
         match expected {
             Ok(answer) => {
                 coverage.answer(&answer);
+                if answer.iter().any(|decision| decision.reason == Reason::Banned) {
+                    coverage.count("banned");
+                }
                 coverage.count(request.operation.as_str());
                 player.learn(&answer);
             }

@@ -6,7 +6,7 @@ use tollgate_core::{Micros, Operation, Policy, Reason, Timestamp};
 use super::play::{CHECK, build_trace, count, decide, describe, play, single_answer, single_check};
 use super::player::{START, TestRequest, shifted};
 use super::runner::{Coverage, FailureReason, Outcome, Plan, run};
-use super::strategies::policies;
+use super::strategies::{policies, with_bans};
 use super::trace::{check_steps, steps};
 use crate::model::Expected;
 use crate::system::SystemUnderTest;
@@ -116,23 +116,23 @@ impl<S: SystemUnderTest> Probe<'_, S> {
 pub fn predictions_are_exact(system: &mut impl SystemUnderTest, plan: Plan) -> Outcome {
     let later = prop_oneof![3 => Just(0_i64), 1 => 0_i64..100_000, 1 => 0_i64..100_000_000];
     let traces = prop_oneof![steps(1, 1, false), check_steps(1, 1, false)];
+    let plain = policies("p").prop_map(|policy| vec![policy]).boxed();
     let cases = (
-        policies("p"),
+        prop_oneof![2 => plain.clone(), 1 => with_bans(plain)],
         traces,
         later,
         (prop_oneof![4 => Just(1_u64), 1 => 1_u64..20], 0_u64..1_000),
     );
-    run(plan, &cases, |(policy, steps, later, (more, part)), coverage| {
-        if policy.is_shadow() {
+    run(plan, &cases, |(policies, steps, later, (more, part)), coverage| {
+        if policies[0].is_shadow() {
             return Ok(());
         }
-        let policies = [policy];
         let mut trace = build_trace(&policies, &steps, false);
         let now = shifted(trace.last().map_or(START, |request| request.time), later);
         count(coverage, &play(system, &trace));
         let mut probe = Probe { system, policy: &policies[0], trace: &trace, now };
         let peek = probe.at(0, Operation::Peek, 0)?;
-        if peek.reason == Reason::Blocked {
+        if matches!(peek.reason, Reason::Blocked | Reason::Banned) {
             return Ok(());
         }
         probe.remaining(&peek, coverage)?;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::{Kind, Limit, Micros, Policy, Spec, Timestamp};
+use tollgate_core::{Ban, Kind, Limit, Micros, Policy, Spec, Timestamp};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;
@@ -59,6 +59,16 @@ fn recovers_in_time(spec: &Spec) -> bool {
     !drains || units / u128::from(spec.count) < u128::from(Timestamp::MAX.as_micros())
 }
 
+/// A ban, often after few denials.
+fn bans() -> BoxedStrategy<Ban> {
+    let denials = prop_oneof![6 => 1_u64..=4, 1 => Just(1_000_000)];
+    (denials, windows(), windows())
+        .prop_filter_map("the ban is valid", |(denials, within, span)| {
+            Ban::new(denials, Micros::new(within), Micros::new(span)).ok()
+        })
+        .boxed()
+}
+
 /// Any limit that can be built.
 pub(crate) fn limits() -> BoxedStrategy<Limit> {
     let specs = windows().prop_flat_map(|window| {
@@ -97,6 +107,15 @@ pub(crate) fn policies(name: &'static str) -> BoxedStrategy<Policy> {
             Some(if shadow { policy.shadow() } else { policy })
         });
     policies.boxed()
+}
+
+/// The same policies with bans, and a few without one.
+pub(crate) fn with_bans(policies: BoxedStrategy<Vec<Policy>>) -> BoxedStrategy<Vec<Policy>> {
+    let bans = prop::collection::vec(prop::option::weighted(0.9, bans()), 12);
+    let with_bans = |(policies, bans): (Vec<Policy>, Vec<Option<Ban>>)| {
+        policies.into_iter().zip(bans).map(|(policy, ban)| policy.with_ban(ban)).collect()
+    };
+    (policies, bans).prop_map(with_bans).boxed()
 }
 
 /// Policies with the names `p0`, `p1` and so on, each with one to four limits.

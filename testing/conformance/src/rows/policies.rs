@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Policy, parse_limits};
+use tollgate_core::{Ban, Policy, parse_limits};
 
+use super::spans::span;
 use super::words::{Mistake, Words};
 
 /// A policy, and the canonical index of each limit of its text.
@@ -20,6 +21,7 @@ pub(super) type Policies = BTreeMap<String, PolicyLine>;
 pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<(), Mistake> {
     let alias = words.need("the policy's name")?;
     let (mut name, mut shadow, mut log_entries) = (Some(alias.to_owned()), false, None);
+    let mut ban = None;
     while let Some(word) =
         words.peek().filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
     {
@@ -31,6 +33,7 @@ pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<()
             ("log-entries", count) => {
                 log_entries = Some(count.parse().map_err(|_| "log-entries=N needs a number")?);
             }
+            ("ban", numbers) => ban = Some(parse_ban(numbers)?),
             _ => return Err(format!("{word:?} is no option of a policy")),
         }
     }
@@ -41,8 +44,21 @@ pub(super) fn define(mut words: Words<'_>, policies: &mut Policies) -> Result<()
     if let Some(most) = log_entries {
         policy.policy = policy.policy.with_log_entries(most);
     }
+    policy.policy = policy.policy.with_ban(ban);
     policies.insert(alias.to_owned(), policy);
     Ok(())
+}
+
+/// `DENIALS/WITHIN/FOR`.
+fn parse_ban(numbers: &str) -> Result<Ban, Mistake> {
+    let mut parts = numbers.split('/');
+    let (Some(denials), Some(within), Some(length), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err("ban=DENIALS/WITHIN/FOR needs three numbers".into());
+    };
+    let denials = denials.parse().map_err(|_| format!("{denials:?} is no number of denials"))?;
+    Ban::new(denials, span(within)?, span(length)?).map_err(|error| error.to_string())
 }
 
 /// A policy of these limits, by name or as text.
