@@ -42,8 +42,8 @@ local expires, origin, earliest, latest
 local policies, parsed, parsed_count = nil, {}, 0
 
 local function parse_policy(arg)
-  local fast_path, shadow, count, log_entries, head_length, at = read('<BBBI7H', arg)
-  local policy = {fast_path = fast_path, shadow = shadow == 1, count = count}
+  local fast_path, flags, count, log_entries, head_length, at = read('<BBBI7H', arg)
+  local policy = {fast_path = fast_path, shadow = flags % 2 == 1, count = count}
   policy.log_entries = log_entries
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length
@@ -60,6 +60,10 @@ local function parse_policy(arg)
     end
   end
   policy.format, policy.fields = format, fields
+  if flags >= 2 then
+    policy.ban = {}
+    policy.ban.denials, policy.ban.within, policy.ban.length = read('<I7I7I7', arg, at)
+  end
   return policy
 end
 

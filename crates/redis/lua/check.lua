@@ -1,14 +1,44 @@
 -- Check, acquire and peek. Each operation takes slots: a slot is a check with its key in the form of its
 -- policy. An operation returns the verdict only; the caller gets the previous bytes and computes the
 -- decisions with the same arithmetic.
--- Rows: operations/count-denied.rows, operations/leases.rows, operations/peek.rows, together/shadow.rows
+-- Rows: operations/ban.rows, operations/count-denied.rows, operations/leases.rows, operations/peek.rows, together/shadow.rows
 
 local function is_blocked(key)
   return key.block and (key.block == 0 or now < key.block - 1)
 end
 
+-- Returns the ban of a slot's key, which has no denials, or its counted denials; nil if it has neither, if
+-- its policy bans no keys, or if they are too far ahead to be plausible.
+local function ban_of(slot)
+  local ban, of_policy = slot.key.ban, slot.policy.ban
+  if not ban or not of_policy then return nil end
+  local length = ban.denials > 0 and of_policy.within or of_policy.length
+  if ban.finish > now + 2 * length + TRUST_AHEAD then return nil end
+  return ban
+end
+
+-- Returns whether every check of a slot is denied.
+local function is_locked_out(slot)
+  if is_blocked(slot.key) then return true end
+  local ban = ban_of(slot)
+  return ban and ban.denials == 0
+end
+
+-- Counts a denial by the limits of a slot. The states of the key stay in their form.
+local function count_denial(slot)
+  local of_policy, open = slot.policy.ban, ban_of(slot)
+  local denials = open and open.denials + 1 or 1
+  local finish = open and open.finish or min(now + of_policy.within, LAST_TIME)
+  if denials >= of_policy.denials then
+    denials, finish = 0, min(now + of_policy.length, LAST_TIME)
+  end
+  local key = slot.is_migrated and slot.key or slot.stored
+  key.ban = {finish = finish, denials = denials}
+  save(slot.place, key)
+end
+
 -- Returns whether every limit admits, and whether count-denied limits count a denial: not if the cost
--- exceeds a capacity or if the key is blocked.
+-- exceeds a capacity or if the key is blocked or banned.
 local function admits(slot)
   local fits, countable = true, true
   for index = 1, slot.policy.count do
@@ -20,7 +50,8 @@ local function admits(slot)
     end
   end
   local limits_fit = fits
-  if is_blocked(slot.key) then fits, countable = false, false end
+  if is_locked_out(slot) then fits, countable = false, false end
+  slot.limits_deny = not limits_fit
   return fits, countable, limits_fit
 end
 
@@ -54,6 +85,7 @@ local function charge_denied(slot, cost)
   charge_detached(key, function(place, limit)
     return policy[place].counts_denied and limit.counts_denied and cost or 0
   end)
+  slot.is_migrated = true
   save(slot.place, key)
 end
 
@@ -63,6 +95,7 @@ local function finish(slot, admitted, countable, lease)
     charge(slot, slot.cost, lease)
   elseif countable then
     charge_denied(slot, slot.cost)
+    if slot.limits_deny and slot.policy.ban and slot.cost > 0 then count_denial(slot) end
   end
 end
 

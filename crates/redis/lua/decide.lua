@@ -29,7 +29,7 @@ end
 
 -- Returns the state of a slot's key, which later changes do not affect.
 local function snapshot(key)
-  local previous = {form = key.form, block = key.block, detached = {}}
+  local previous = {form = key.form, block = key.block, ban = key.ban, detached = {}}
   for index = 1, key.form and #numbers_of_form(key.form) or 0 do previous[index] = key[index] end
   for place, detached in ipairs(key.detached) do
     previous.detached[place] = {limit = detached.limit, state = detached.state}
@@ -148,7 +148,7 @@ local function decide(at)
       snapshot_lists(slot, key, operation, id, is_named)
     end
     local keeps_form = key.form and (operation == BLOCK or operation == UNBLOCK)
-    slot.key = keeps_form and key or in_form_of(slot.policy, key)
+    slot.stored, slot.key = key, keeps_form and key or in_form_of(slot.policy, key)
   end
   local verdict
   if not operations[decided_by[operation]] then create_operations() end

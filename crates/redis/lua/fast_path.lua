@@ -112,7 +112,7 @@ local function check_limits(policy, key, cost)
   return 1
 end
 
--- policy.fast_path: 0 never; 1 always; 2 only if it is the only check.
+-- policy.fast_path: 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
 local function check_fast_path(policy, key, cost)
   if policy.count > 1 then return check_limits(policy, key, cost) end
   if cost > policy[1].capacity then return 0 end

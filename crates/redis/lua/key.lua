@@ -1,9 +1,10 @@
 -- The contents of a key as tables: the states of the limits of one form of its policy, detached states
--- of other forms, the block, and the index of reservations. The state of an unused limit is nil.
+-- of other forms, the block, the ban or the denials that are counted towards one, and the index of
+-- reservations. The state of an unused limit is nil.
 -- Rows: changes/counts.rows, changes/two-forms.rows, changes/clock-steps.rows
 
 local MAGIC, SCHEMA, MAX_DETACHED = 167, 1, 8
-local BLOCKED, DETACHED, RESERVED = 1, 2, 4
+local BLOCKED, DETACHED, RESERVED, BANNED = 1, 2, 4, 8
 
 -- By kind, created on first use: a call pays only for the algorithms of its limits.
 local constructors = {
@@ -146,6 +147,12 @@ local function parse(from, key_place)
     if #from < at + 6 then return nil end
     key.block, at = read('<I7', from, at)
   end
+  if flags >= BANNED then
+    local ban = {}
+    ban.finish, ban.denials, at = read('<I7I7', from, at)
+    key.ban = ban.finish > now and ban or nil
+    flags = flags - BANNED
+  end
   if flags >= RESERVED then
     local index = {}
     index.latest, index.first, index.count, index.held, at = read('<I7I7I4I4', from, at)
@@ -204,7 +211,11 @@ local function encode(key, is_excerpt)
     flags, empty, parts[2] = BLOCKED, false, write('<I7', key.block)
     until_when = key.block == 0 and LAST_TIME or key.block - 1
   end
-  local index = key.reserved
+  local ban, index = key.ban, key.reserved
+  if ban then
+    flags, empty, parts[2] = flags + BANNED, false, parts[2] .. write('<I7I7', ban.finish, ban.denials)
+    until_when = max(until_when, ban.finish)
+  end
   if index then
     flags, empty = flags + RESERVED, false
     parts[3] = write('<I7I7I4I4', index.latest, index.first, index.count, index.held)
@@ -348,7 +359,7 @@ local function in_form_of(policy, key)
   end
   for _, version in ipairs(key.detached) do of_key[#of_key + 1] = version end
   local migrated, limits = {form = form, block = key.block, detached = {}}, limits_of(form)
-  migrated.reserved = key.reserved
+  migrated.reserved, migrated.ban = key.reserved, key.ban
   for index, limit in ipairs(limits) do migrated[index] = read_as(limit, of_key) end
   local detached = migrated.detached
   for _, version in ipairs(of_key) do

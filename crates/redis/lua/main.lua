@@ -32,7 +32,11 @@ local function run(keys, arguments)
       verdict, next_at = check_multiple(requests, at + 2, checks)
     elseif operation == 0 and cost > 0 then
       local policy = policies[place] or policy_at(place)
-      if policy.fast_path > 0 then verdict = check_fast_path(policy, key, cost) end
+      if policy.fast_path > 0 then
+        verdict = check_fast_path(policy, key, cost)
+        -- The general path counts the denial.
+        if verdict == 0 and policy.ban then verdict = nil end
+      end
     end
     if verdict then
       at = next_at

@@ -24,12 +24,13 @@ function operations.take(slots)
     granted = min(granted, algorithm_of(limit).remaining(limit, advance(limit, key[index])))
   end
   local denied = policy.shadow and 1 or 0
-  if is_blocked(key) then return denied end
+  if is_locked_out(slot) then return denied end
   if granted > 0 then
     charge(slot, granted)
     return 1
   end
   charge_denied(slot, 1)
+  if policy.ban then count_denial(slot) end
   return denied
 end
 
@@ -105,8 +106,11 @@ end
 
 function operations.unblock(slots)
   local slot = slots[1]
-  if slot.key.block then
+  local ban = slot.key.ban
+  local is_banned = ban and ban.denials == 0
+  if slot.key.block or is_banned then
     slot.key.block = nil
+    if is_banned then slot.key.ban = nil end
     save(slot.place, slot.key)
   end
   return 1

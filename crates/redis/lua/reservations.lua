@@ -72,11 +72,12 @@ function operations.reserve(slots, id, max_wait, add)
     add('r', known)
     return 1
   end
-  local acts_at, admitted = now, not is_blocked(key)
+  local acts_at, is_countable = now, not is_locked_out(slot)
+  local admitted = is_countable
   for index = 1, policy.count do
     local limit = policy[index]
     if cost > limit.capacity then
-      admitted = false
+      admitted, is_countable = false, false
     else
       local algorithm = algorithm_of(limit)
       local usage = algorithm.advance(limit, key[index])
@@ -86,7 +87,10 @@ function operations.reserve(slots, id, max_wait, add)
       acts_at = max(acts_at, waits_until)
     end
   end
-  if not admitted then return policy.shadow and 1 or 0 end
+  if not admitted then
+    if is_countable and policy.ban and cost > 0 then count_denial(slot) end
+    return policy.shadow and 1 or 0
+  end
   local is_reserved = cost > 0 and acts_at > now
   if is_reserved and not key.reserved and not can_change_type(slot.place) then return 't' end
   charge(slot, cost)

@@ -12,7 +12,8 @@
 //! first go before requests that begin.
 //!
 //! - A request with an id makes an attempt, which `attempt.rs` describes.
-//! - A denial is counted, for limits that count denials, in the partitions that deny by themselves.
+//! - A denial is counted, for a ban or by limits that count denials, in the partitions that deny by
+//!   themselves.
 //! - Checks of shadow policies do not affect the decision, and are decided separately. If the request
 //!   has an id, they are decided after the other checks, and recorded in their own partitions if the
 //!   request was admitted, so that a repeat does not charge them again. If all checks are shadows, the
@@ -27,12 +28,14 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Decision, Id, Micros, Operation, Reason};
+use tollgate_core::{Decision, Id, Limit, Micros, Operation, Reason};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{compensation, lease_of, reconcile};
 use crate::context::StoreContext;
-use crate::request::{self, BatchKey, Delivery, Outcome, PendingRequest, StoreRequest};
+use crate::request::{
+    self, BatchKey, Delivery, Outcome, PendingRequest, RequestCheck, StoreRequest,
+};
 use crate::request_id::{RecordScope, RequestId, Role};
 use crate::topology::Routes;
 use parts::{Part, Parts};
@@ -299,8 +302,11 @@ impl CrossSlotRequest<'_> {
             return peeked;
         }
         for (part, decisions) in parts.iter().zip(&mut peeked) {
-            let mut limits = part.checks.iter().flat_map(|check| check.policy.limits());
-            if is_allowed(decisions) || !limits.any(|limit| limit.counts_denied()) {
+            let counts = |check: &RequestCheck| {
+                let mut limits = check.policy.limits().iter();
+                check.policy.enforced_ban().is_some() || limits.any(Limit::counts_denied)
+            };
+            if is_allowed(decisions) || !part.checks.iter().any(counts) {
                 continue;
             }
             // If counting fails, the request is denied all the same.

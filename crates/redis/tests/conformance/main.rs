@@ -71,10 +71,11 @@ macro_rules! properties {
     };
 }
 
-// The first five run 100,000 steps together.
+// The first six run 100,000 steps together.
 properties! {
     equals_model: 1_600;
     equals_model_with_clock_steps: 1_600;
+    equals_model_with_bans: 1_600;
     equals_model_through_policy_changes: 1_600;
     equals_model_in_batches: 1_600;
     equals_model_with_settlements: 1_600;

@@ -3,13 +3,15 @@
 //! A number has 7 bytes, little-endian, and is below 2^53; ids have 16 bytes, big-endian.
 //!
 //! ```text
-//! key         head, block, index of reservations, a state for each limit, detached states
-//! head        167: u8, schema: u8, flags: u8 (1 block, 2 detached states, 4 index), length: u16, form
+//! key         head, block, ban, index of reservations, a state for each limit, detached states
+//! head        167: u8, schema: u8, flags: u8 (1 block, 2 detached states, 4 index, 8 ban),
+//!             length: u16, form
 //! form        of each limit length: u8, kind: u8 (16 added if denied requests are counted), then
 //!             numbers of 7 bits a byte, low ones first: capacity, window in ms (concurrent: the
 //!             lease), and by kind: units per token, units per tick, tick (token bucket, queue);
 //!             origin in ms (fixed); tick (sliding); precision in ms, strict (sliding by)
 //! block       its end and 1, or 0 for ever: number
+//! ban         its end or that of the window: number, denials in the window, or 0 for a ban: number
 //! index       the latest time, the position of the oldest entry: numbers, entries: u32, reservations
 //!             that are neither cancelled nor deleted: u32
 //! state       by kind two or three numbers, as in `tollgate_core::codec`; log: base: number, count:
@@ -21,11 +23,13 @@
 //!             id: a reservation; 'i' and number: a block of the index, 32 of time: number, id
 //! sorted set  score -1: 's' and key; score bit × 2^49 + end − epoch: id, bit: u8
 //! detached    count: u8, of each rank: u8, length: u8, the limit's form, state
-//! argument    fast path: u8 (0 no, 1 yes, 2 if it is the only check), shadow: u8, limits: u8, log
-//!             entries: number, length: u16, head, of each limit kind: u8, counts denied: u8,
-//!             capacity and five more numbers
+//! argument    fast path: u8 (0 no, 1 yes, 2 if it is the only check, 3 if it admits, too), flags: u8
+//!             (1 shadow, 2 ban), limits: u8, log entries: number, length: u16, head, of each limit kind: u8, counts denied: u8,
+//!             capacity and five more numbers; then of a ban its denials, window and length: numbers
 //! reservation cost, acts at: numbers, length: u16, form, of each limit a level
 //! ```
+
+mod numbers;
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -33,13 +37,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tollgate_core::codec::{Bytes, Malformed};
 use tollgate_core::state::{
-    DetachedState, FixedWindowState, Lease, LeaseSet, LogEntry, MAX_LEASES, Reservation,
+    BanState, DetachedState, FixedWindowState, Lease, LeaseSet, LogEntry, MAX_LEASES, Reservation,
     SlidingLogState, SlidingWindowState, TokenBucketState,
 };
 use tollgate_core::{
     Block, Id, KeyState, Kind, Limit, LimitState, LogCoverage, Micros, Parameters, Policy,
     PolicyIdentity, Spec, Timestamp,
 };
+
+pub(crate) use numbers::{MAX_NUMBER, number, put_number};
+use numbers::{prefixed, put_u16, put_varint, varint};
 
 const MAGIC: u8 = 167;
 /// The version of the key format. Keys of an unknown version are not changed.
@@ -49,6 +56,7 @@ const LONG_LIST: u32 = 1 << 31;
 const BLOCKED: u8 = 1;
 const DETACHED: u8 = 2;
 const RESERVED: u8 = 4;
+const BANNED: u8 = 8;
 
 const INVALID_LIMIT: Malformed = Malformed("a limit is invalid");
 const IMPOSSIBLE_STATE: Malformed = Malformed("no charge can produce the state of a limit");
@@ -115,7 +123,9 @@ impl PolicyEncoding {
         limits.iter().for_each(|limit| put_form(&mut form, limit));
         let mut out = Vec::with_capacity(HEADER_LEN + form.len() + LIMIT_LEN * limits.len());
         let count = u8::try_from(limits.len()).expect("at most 16 limits");
-        out.extend([fast_path(policy), u8::from(policy.is_shadow()), count]);
+        let ban = policy.enforced_ban();
+        let flags = u8::from(policy.is_shadow()) + 2 * u8::from(ban.is_some());
+        out.extend([fast_path(policy), flags, count]);
         let log_entries = u64::try_from(policy.log_entries()).unwrap_or(MAX_NUMBER);
         put_number(&mut out, log_entries.min(MAX_NUMBER));
         let head = [MAGIC, SCHEMA, 0];
@@ -130,6 +140,10 @@ impl PolicyEncoding {
             out.extend([kind_number(limit), u8::from(limit.counts_denied())]);
             put_number(&mut out, limit.capacity());
             parameters(limit).into_iter().for_each(|number| put_number(&mut out, number));
+        }
+        if let Some(ban) = ban {
+            let numbers = [ban.denials(), ban.within().get(), ban.span().get()];
+            numbers.into_iter().for_each(|number| put_number(&mut out, number));
         }
         PolicyEncoding { argument: out.into_boxed_slice(), form }
     }
@@ -160,14 +174,19 @@ impl PolicyEncoding {
     }
 }
 
-/// Whether the script may take its fast path: 0 no, 1 yes, 2 if the check is the only one.
+/// Whether the script may take its fast path: 0 no, 1 yes, 2 if the check is the only one, 3 if it also
+/// admits.
 fn fast_path(policy: &Policy) -> u8 {
     let has_constant_size = |limit: &Limit| {
         !matches!(limit.spec().kind, Kind::Log | Kind::SlidingBy { .. } | Kind::Concurrent)
     };
     match policy.limits() {
         limits if policy.is_shadow() || !limits.iter().all(has_constant_size) => 0,
-        limits if !limits.iter().any(Limit::counts_denied) => 1,
+        limits if !limits.iter().any(Limit::counts_denied) => match policy.enforced_ban() {
+            None => 1,
+            Some(_) => 3,
+        },
+        _ if policy.enforced_ban().is_some() => 0,
         // A limit that counts denials is charged separately from limits that do not.
         [_] => 2,
         _ => 0,
@@ -330,6 +349,7 @@ fn decode_body(
             end => Block::Until(Timestamp::from_micros(end - 1)),
         }),
     };
+    let ban = if flags & BANNED == 0 { BanState::Clear } else { decode_ban(&mut from)? };
     if flags & RESERVED != 0 {
         // The index of reservations, which the script alone uses.
         from.take(22)?;
@@ -347,11 +367,18 @@ fn decode_body(
     }
     ensure(from.is_empty(), Malformed("unexpected data after the state"))?;
     let is_unknown = detached.is_empty() && states.iter().all(LimitState::is_empty);
-    let state = match is_unknown {
+    let is_unknown = is_unknown && ban == BanState::Clear;
+    let mut state = match is_unknown {
         true => KeyState::default(),
         false => KeyState::from_parts(&version, states, detached, Vec::new()),
     };
+    state.set_ban(&version, ban);
     Ok((state, block))
+}
+
+fn decode_ban(from: &mut Bytes<'_>) -> Result<BanState, Malformed> {
+    let (end, denials) = (Timestamp::from_micros(number(from)?), number(from)?);
+    Ok(if denials > 0 { BanState::Counting { end, denials } } else { BanState::Banned { end } })
 }
 
 /// Adds an encoded reservation to the state of a key, if it was made under the limits of `policy`.
@@ -442,56 +469,4 @@ fn decode_leases(from: &mut Bytes<'_>) -> Result<LeaseSet, Malformed> {
     let sum: u64 = set.leases.iter().map(|lease| lease.cost).sum();
     ensure(sum == total && total <= MAX_LEASES, IMPOSSIBLE_STATE)?;
     Ok(set)
-}
-
-fn prefixed<'a>(from: &mut Bytes<'a>) -> Result<&'a [u8], Malformed> {
-    let len = usize::from(from.u16()?);
-    from.take(len)
-}
-
-/// The greatest number that a double represents exactly together with all lower ones. It exceeds
-/// every capacity.
-pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
-
-/// Decodes a number of 7 bytes.
-pub(crate) fn number(from: &mut Bytes<'_>) -> Result<u64, Malformed> {
-    let mut bytes = [0; 8];
-    bytes[..7].copy_from_slice(from.take(7)?);
-    Ok(u64::from_le_bytes(bytes))
-}
-
-/// Appends a number of 7 bytes.
-pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
-    debug_assert!(number < 1 << 56);
-    out.extend_from_slice(&number.to_le_bytes()[..7]);
-}
-
-#[expect(clippy::expect_used, reason = "the form of 16 limits has at most 640 bytes")]
-fn put_u16(out: &mut Vec<u8>, number: usize) {
-    out.extend_from_slice(&u16::try_from(number).expect("a number of 16 bits").to_le_bytes());
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    loop {
-        let low = number.to_le_bytes()[0] & 0x7f;
-        number >>= 7;
-        if number == 0 {
-            out.push(low);
-            return;
-        }
-        out.push(low | 0x80);
-    }
-}
-
-fn varint(from: &mut Bytes<'_>) -> Result<u64, Malformed> {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let byte = from.u8()?;
-        ensure(shift < 56, Malformed("a number is too long"))?;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-        shift += 7;
-    }
 }
