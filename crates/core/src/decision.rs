@@ -232,6 +232,15 @@ impl Decision {
         self.retry_after
     }
 
+    /// How long the key is banned, if the decision is a denial and the ban lasts longer than that of the
+    /// limits: also for the denial that begins the ban.
+    #[must_use]
+    pub fn banned_for(&self) -> Option<Micros> {
+        let is_candidate = !self.allowed && matches!(self.reason, Reason::Limit | Reason::Banned);
+        let of_limits = || self.each_limit().filter_map(|limit| limit.retry_after).max();
+        self.retry_after.filter(|retry| is_candidate && Some(*retry) > of_limits())
+    }
+
     /// The decisions of the limits, in the policy's canonical order.
     #[must_use]
     pub fn limits(&self) -> Vec<LimitDecision> {

@@ -202,6 +202,24 @@ fn a_ban_that_no_denial_can_produce_is_rejected() {
     }
 }
 
+/// DESIGN.md states these sizes.
+#[test]
+fn the_size_of_counted_denials_does_not_depend_on_their_number() {
+    let second = Micros::from_secs(1);
+    let policy: Policy = "1/d".parse().unwrap();
+    let policy = policy.with_ban(Ban::new(900, second, second).unwrap());
+    let (mut state, now) = (KeyState::default(), Timestamp::from_micros(START));
+    decide_one(&Operation::Take, &policy, &mut state, 1, now);
+    assert_eq!((state.heap_bytes(), encode(&state).len()), (0, 18));
+    for _ in 0..1_000 {
+        decide_one(&Operation::Take, &policy, &mut state, 1, now);
+        assert_eq!((state.heap_bytes(), encode(&state).len()), (120, 34));
+    }
+    let later = now.saturating_add(Micros::from_secs(86_400));
+    decide_one(&Operation::Take, &policy, &mut state, 1, later);
+    assert_eq!(state.heap_bytes(), 0, "the ban has ended");
+}
+
 #[test]
 fn logs_and_leases_that_no_charge_can_produce_are_rejected() {
     const SECOND: u64 = 1_000_000;

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use tollgate_core::{
-    Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp, parse_limits,
+    Ban, Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
+    parse_limits,
 };
 use tollgate_store::{ManualClock, MemoryStore};
 
@@ -86,6 +87,30 @@ fn a_flood_of_one_policy_leaves_the_share_of_another() {
     }
     let known = keys.iter().filter(|key| bench.remaining(&api, key) == 999).count();
     assert_eq!(known, keys.len());
+}
+
+/// The limit recovers while the ban lasts, so the key would be the first candidate without it.
+#[test]
+fn a_flood_of_new_keys_evicts_no_ban_and_counted_denials_last() {
+    let (hour, day) = (Micros::from_secs(3_600), Micros::from_secs(86_400));
+    let login = named("login", "1/s fixed").with_ban(Ban::new(4, hour, day).unwrap());
+    let bench = Bench::new();
+    for (key, denials) in [("banned", 4), ("counted", 3)] {
+        assert!(bench.check(&login, key, 1).allowed());
+        (0..denials).for_each(|_| assert_eq!(bench.check(&login, key, 1).reason, Reason::Limit));
+    }
+    bench.clock.advance(Micros::from_secs(60));
+    for index in 0..20_000 {
+        // New keys with one denial each.
+        let key = format!("invented {index}");
+        (0..2).for_each(|_| drop(bench.check(&login, &key, 1)));
+        bench.clock.advance(Micros::new(1_000));
+    }
+    assert!(bench.store.stats().evicted > 19_000);
+    assert_eq!(bench.check(&login, "banned", 1).reason, Reason::Banned);
+    assert!(bench.check(&login, "counted", 1).allowed());
+    let denied = bench.check(&login, "counted", 1);
+    assert_eq!((denied.reason, denied.retry_after), (Reason::Limit, Some(day)), "the fourth");
 }
 
 #[test]

@@ -37,10 +37,10 @@ pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTi
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
-    Block, Check, Cost, Decision, Denied, Id, IdError, Inspection, KeyList, Kind, LeaseInspection,
-    Limit, LimitDecision, LimitError, LimitInspection, Listed, MAX_KEY_LEN, Micros, NotationError,
-    OnStoreError, Operation, Outcome, Policy, PolicyError, Reason, Request, RequestError,
-    ReservationInspection, Source, Spec, Timestamp, parse_duration,
+    Ban, BanError, BanInspection, Block, Check, Cost, Decision, Denied, Id, IdError, Inspection,
+    KeyList, Kind, LeaseInspection, Limit, LimitDecision, LimitError, LimitInspection, Listed,
+    MAX_KEY_LEN, Micros, NotationError, OnStoreError, Operation, Outcome, Policy, PolicyError,
+    Reason, Request, RequestError, ReservationInspection, Source, Spec, Timestamp, parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]

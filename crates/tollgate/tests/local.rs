@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate::{Cost, Decision, Key, Limiter, Micros, OnStoreError, Policy, Reason, Source};
+use tollgate::{Ban, Cost, Decision, Key, Limiter, Micros, OnStoreError, Policy, Reason, Source};
 use tollgate_testkit::Server;
 
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -121,7 +121,7 @@ async fn a_key_that_the_store_has_denied_gets_no_share() {
 }
 
 #[tokio::test]
-async fn blocks_that_this_process_has_seen_still_deny() {
+async fn blocks_and_bans_that_this_process_has_seen_still_deny() {
     let server = Server::start();
     let limiters = open(&server, 1).await;
     let limiter = &limiters[0];
@@ -130,7 +130,18 @@ async fn blocks_that_this_process_has_seen_still_deny() {
         limiter.block(&policy, key(name), Some(Micros::from_secs(600))).await.unwrap();
     }
     limiter.unblock(&policy, key("lifted")).await.unwrap();
+    let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
+    let banning = named("b", "1/min").with_ban(Ban::new(1, second, hour).unwrap());
+    assert!(limiter.check(&banning, key("banned")).await.unwrap().allowed());
+    let denied = limiter.check(&banning, key("banned")).await.unwrap();
+    assert_eq!((denied.reason, denied.banned_for()), (Reason::Limit, Some(hour.into())));
     server.kill();
+    let denied = limiter.check(&banning, key("banned")).await.unwrap();
+    assert_eq!((denied.reason, denied.degraded), (Reason::Blocked, true));
+    // A share counts no denials.
+    for reason in [Reason::Limit; 4] {
+        assert_eq!(limiter.check(&banning, key("another")).await.unwrap().reason, reason);
+    }
     for (name, reason) in [("seen", Reason::Blocked), ("lifted", Reason::Limit)] {
         let decision = limiter.check(&policy, key(name)).await.unwrap();
         assert_eq!((decision.reason, decision.degraded), (reason, true), "{name}");

@@ -115,11 +115,13 @@ impl Denial {
         self.decisions.iter().any(is_unavailable)
     }
 
-    /// Whether a limit denies, in contrast to a block, a list or an unavailable store.
+    /// Whether a limit or its ban denies, in contrast to a block, a list or an unavailable store.
     pub(crate) fn is_by_limit(&self) -> bool {
         let mut denied = self.decisions.iter().filter(|decision| !decision.allowed).peekable();
-        denied.peek().is_none()
-            || denied.any(|denied| matches!(denied.reason, Reason::Limit | Reason::Never))
+        let is_by_limit = |denied: &Decision| {
+            matches!(denied.reason, Reason::Limit | Reason::Never | Reason::Banned)
+        };
+        denied.peek().is_none() || denied.any(is_by_limit)
     }
 }
 

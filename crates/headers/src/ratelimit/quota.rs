@@ -82,10 +82,11 @@ pub fn violated<'a>(
 
 impl<'a> Quota<'a> {
     fn new(limit: &Limit, result: &LimitDecision, decision: &Decision, policy: &'a Policy) -> Self {
-        let is_blocked = decision.reason == Reason::Blocked;
+        let is_blocked = matches!(decision.reason, Reason::Blocked | Reason::Banned)
+            || decision.banned_for().is_some();
         let capacity = limit.capacity().min(MAX_SF_INTEGER);
         let window = window(limit);
-        // Nothing remains for a blocked key, whatever its counters are.
+        // Nothing remains for a blocked or banned key, whatever its counters are.
         let remaining = if is_blocked { 0 } else { result.remaining.min(capacity) };
         let retry_after = if is_blocked { decision.retry_after } else { result.retry_after };
         let reset = match retry_after {

@@ -4,8 +4,8 @@ use http::header::HeaderMap;
 use proptest::prelude::*;
 use sfv::{BareItem, Item, ListEntry, Parser};
 use tollgate::{
-    Answer, Check, Cost, Id, Key, KeyList, ManualClock, MemoryLimiter, Micros, Operation, Policy,
-    Request, Timestamp,
+    Answer, Ban, Check, Cost, Id, Key, KeyList, ManualClock, MemoryLimiter, Micros, Operation,
+    Policy, Request, Timestamp,
 };
 
 use super::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
@@ -183,6 +183,21 @@ fn a_policy_with_two_keys_is_listed_once() {
         lines(&written(&[Draft11], &[&api, &api], &answer.unwrap())),
         "ratelimit-policy: \"api\";q=10;w=1\nratelimit: \"api\";r=9;t=1, \"api\";r=6;t=1"
     );
+}
+
+#[test]
+fn a_banned_key_has_nothing_remaining_until_the_ban_ends() {
+    let (limiter, _) = limiter();
+    let hour = Micros::from_secs(3_600);
+    let api = policy("api", "2/min log").with_ban(Ban::new(1, hour, hour).unwrap());
+    let check = |cost| decide(&limiter, CHECK, &[(&api, cost)]);
+    check(1);
+    // The denial that begins the ban, and one of the banned key.
+    for answer in [check(2), check(1)] {
+        let headers = written(&[LegacyDelta], &[&api], &answer);
+        assert_eq!(headers["x-ratelimit-remaining"], "0", "{headers:?}");
+        assert_eq!(headers["x-ratelimit-reset"], "3600", "{headers:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a snapshot contains.
 
-use tollgate_core::{Check, Cost, Micros, Operation, Policy, Reason, Request};
+use tollgate_core::{Ban, Check, Cost, Micros, Operation, Policy, Reason, Request};
 
 use crate::contents::{HEADER, contents, records, sealed, sections};
 use crate::{Bench, builder, id, named};
@@ -85,6 +85,26 @@ fn blocks_are_restored_with_their_end() {
     }
     let (_, report) = restored.restored();
     assert_eq!(report.blocks, 3);
+}
+
+#[test]
+fn bans_and_counted_denials_are_restored() {
+    let minute = Micros::from_secs(60);
+    let login = named("login", "1/s").with_ban(Ban::new(2, minute, minute).unwrap());
+    let saved = Bench::new();
+    for (key, denials) in [(&b"banned"[..], 2), (b"counted", 1)] {
+        assert!(saved.check(&login, key, 1).allowed());
+        (0..denials).for_each(|_| assert!(!saved.check(&login, key, 1).allowed()));
+    }
+    saved.advance(10);
+    let (restored, report) = saved.restored();
+    assert_eq!(report.keys, 2);
+    let denied = restored.check(&login, b"banned", 1);
+    let rest = Some(Micros::from_secs(50));
+    assert_eq!((denied.reason, denied.retry_after), (Reason::Banned, rest));
+    assert!(restored.check(&login, b"counted", 1).allowed());
+    let denied = restored.check(&login, b"counted", 1);
+    assert_eq!((denied.reason, denied.retry_after), (Reason::Limit, Some(minute)));
 }
 
 /// A thousand blocks of one shard are copied in several steps.

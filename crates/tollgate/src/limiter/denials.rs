@@ -140,7 +140,7 @@ impl Denials {
     ) {
         if let Some(check) = check_to_remember(request)
             && let [decision] = &answer.decisions[..]
-            && is_denied(decision)
+            && is_remembered(check.policy, decision)
         {
             self.insert(check, decision, sent_at, received_at);
         } else if self.len.load(Ordering::Relaxed) > 0 && ends_denials(request, answer) {
@@ -213,9 +213,23 @@ fn check_to_remember<'a>(request: &Request<'a>) -> Option<&'a Check<'a>> {
     is_remembered.then_some(check)
 }
 
-fn is_denied(decision: &Decision) -> bool {
-    let is_decided = matches!(decision.reason, Reason::Limit | Reason::Never | Reason::Blocked);
+/// Whether the process remembers a decision of the store. The store counts the denials of a policy that
+/// bans keys; those of a banned key do not count until the ban ends.
+fn is_remembered(policy: &Policy, decision: &Decision) -> bool {
+    let counts = policy.enforced_ban().is_some();
+    let is_decided = match decision.reason {
+        Reason::Never => true,
+        Reason::Limit => !counts,
+        // After a ban or a block that ends before the limits admit, denials count again.
+        Reason::Blocked | Reason::Banned => !counts || outlasts_limits(decision),
+        _ => false,
+    };
     !decision.allowed && !decision.degraded && is_decided
+}
+
+fn outlasts_limits(decision: &Decision) -> bool {
+    let of_limits = decision.each_limit().filter_map(|limit| limit.retry_after).max();
+    decision.retry_after.is_none() || decision.retry_after > of_limits
 }
 
 /// Returns whether a denial of the keys of a request may no longer apply.
@@ -232,6 +246,7 @@ fn ends_denials(request: &Request<'_>, answer: &Answer) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_core::Ban;
     use tollgate_store::{Key, ManualClock};
 
     use super::*;
@@ -369,6 +384,30 @@ mod tests {
         let shadow = fixture.policy.clone().shadow();
         (0..3).for_each(|_| drop(fixture.execute(Operation::Check { lease: None }, &shadow, 1)));
         assert_eq!(fixture.asked.get(), 3);
+    }
+
+    #[test]
+    fn denials_that_count_towards_a_ban_are_sent_and_those_of_a_banned_key_remembered() {
+        let ban = |denials, seconds| {
+            Ban::new(denials, Micros::from_secs(60), Micros::from_secs(seconds)).unwrap()
+        };
+        let mut fixture = Fixture::new("1/s fixed");
+        fixture.policy = fixture.policy.with_ban(ban(5, 600));
+        assert!(fixture.check(1).allowed());
+        for denied in 1..=5 {
+            assert_eq!(fixture.check(1).reason, Reason::Limit);
+            assert_eq!(fixture.asked.get(), 1 + denied);
+        }
+        (0..9).for_each(|_| assert_eq!(fixture.check(1).reason, Reason::Banned));
+        assert_eq!(fixture.asked.get(), 7);
+        fixture.execute(Operation::Unblock, &fixture.policy, 0);
+        fixture.advance(1_000);
+        assert!(fixture.check(1).allowed(), "the ban is lifted at once");
+        // The limit denies beyond this ban, and then its denials count again.
+        let mut fixture = Fixture::new("1/d fixed");
+        fixture.policy = fixture.policy.with_ban(ban(1, 1));
+        (0..5).for_each(|_| drop(fixture.check(1)));
+        assert_eq!(fixture.asked.get(), 5);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Shares {
         #[expect(clippy::expect_used, reason = "no platform has wider pointers")]
         let count = u64::try_from(members.all.len()).expect("usize fits u64");
         if count == 1 {
-            return Some(Share::new(policy.clone(), policy.limits()));
+            return Some(Share::new(without_ban(policy), policy.limits()));
         }
         let rank = rank(key, members);
         let share = |limit: &Limit| {
@@ -81,7 +81,7 @@ impl Shares {
         let limits: Option<Vec<Limit>> =
             limits.map(|(limit, capacity)| divide(limit, *capacity, count)).collect();
         let limits = limits?;
-        let share = Share::new(policy.with_limits(limits.clone()).ok()?, &limits);
+        let share = Share::new(without_ban(policy).with_limits(limits.clone()).ok()?, &limits);
         if shares.len() >= MAX_POLICIES {
             shares.retain(|key, _| key.policy.is_alive());
             if shares.len() >= MAX_POLICIES {
@@ -91,6 +91,12 @@ impl Shares {
         shares.insert(share_key, share.clone());
         Some(share)
     }
+}
+
+/// Denials are not counted while the store is unavailable: it would not be told of them afterwards.
+fn without_ban(policy: &Policy) -> Policy {
+    let policy = policy.clone();
+    if policy.ban().is_some() { policy.with_ban(None) } else { policy }
 }
 
 /// Returns the number of members that get a unit of the remainder before this process. The order

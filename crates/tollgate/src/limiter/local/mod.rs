@@ -5,8 +5,8 @@
 //! was used. The task first peeks at the key, so that it sends no charge to a server that does not
 //! answer. Each charge has a request id, so that one whose reply is lost is repeated without effect.
 //!
-//! The memory limiter also knows, from the answers of the store, which keys are blocked and which
-//! leases this process holds.
+//! The memory limiter also knows, from the answers of the store, which keys are blocked or banned, and
+//! which leases this process holds. It counts no denials towards a ban.
 
 mod charging;
 mod pending;
@@ -225,7 +225,7 @@ impl LocalFallback {
         Some(answer)
     }
 
-    /// Notes what an answer of the store shows about blocks and leases.
+    /// Notes what an answer of the store shows about blocks, bans and leases.
     pub(super) fn observe(&self, request: &Request<'_>, answer: &Answer) {
         for (check, decision) in request.checks.iter().zip(&answer.decisions) {
             if is_local_policy(check.policy) {
@@ -239,7 +239,9 @@ impl LocalFallback {
         let has_block = match operation {
             Operation::Block { .. } => Some(true),
             Operation::Unblock => Some(false),
-            _ if decision.reason == Reason::Blocked => Some(true),
+            _ if decision.reason == Reason::Blocked || decision.banned_for().is_some() => {
+                Some(true)
+            }
             _ if decision.allowed && operation.decides() => Some(false),
             _ => None,
         };
