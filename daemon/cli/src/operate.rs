@@ -116,6 +116,7 @@ fn send(arguments: &KeyOperation, operation: &str, body: String) -> Result<Strin
 struct Inspection {
     hint: Option<String>,
     block: Option<BlockState>,
+    ban: Option<BanState>,
     limits: Vec<LimitState>,
     reservations: Vec<ReservationState>,
 }
@@ -130,6 +131,28 @@ impl fmt::Display for BlockState {
         match &self.ends_after {
             Some(seconds) => write!(f, "blocked for {seconds}s"),
             None => f.write_str("blocked until it is unblocked"),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct BanState {
+    max_denials: u64,
+    denials: u64,
+    window_ends_after: Option<Box<RawValue>>,
+    banned_for: Option<Box<RawValue>>,
+}
+
+impl fmt::Display for BanState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BanState { max_denials, denials, window_ends_after, banned_for } = self;
+        if let Some(seconds) = banned_for {
+            return write!(f, "banned for {seconds}s; `tollgate unblock` lifts the ban");
+        }
+        write!(f, "{denials} of {max_denials} denials until a ban")?;
+        match window_ends_after {
+            Some(seconds) => write!(f, ", counted for {seconds}s"),
+            None => Ok(()),
         }
     }
 }
@@ -172,10 +195,11 @@ pub(crate) fn inspect(arguments: &KeyOperation) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The state of a key, one line for each limit, lease, reservation and block.
+/// The state of a key, one line for each limit, lease and reservation, the block and the ban.
 fn text(subject: &Subject, state: &Inspection) -> String {
     let mut lines = vec![format!("{}  {}", subject.printable_key(), subject.policy)];
     lines.extend(state.block.as_ref().map(ToString::to_string));
+    lines.extend(state.ban.as_ref().map(ToString::to_string));
     for LimitState { limit, capacity, used, reset_after, leases } in &state.limits {
         let recovers = match reset_after.get() {
             "0" => String::new(),

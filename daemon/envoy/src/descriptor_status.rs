@@ -56,7 +56,7 @@ fn from_decision(
     if matches!(descriptor.hits, Hits::Refund(_)) {
         return new_reply(descriptor, false, limit, decision.remaining, decision.reset_after);
     }
-    let is_blocked = decision.reason == Reason::Blocked;
+    let is_blocked = matches!(decision.reason, Reason::Blocked | Reason::Banned);
     let is_over = !decision.allowed || limits.any(|limit| !limit.allowed);
     let remaining = if is_blocked || is_penalty { 0 } else { decision.remaining };
     let wait = match is_over && !is_penalty && !descriptor.target.is_shadow() {

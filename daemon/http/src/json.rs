@@ -4,8 +4,8 @@
 use std::fmt::{Display, Write};
 
 use tollgate::{
-    Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
-    Timestamp,
+    Answer, BanInspection, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection,
+    Micros, Policy, Timestamp,
 };
 use tollgate_engine::{Action, CheckRequest};
 
@@ -168,6 +168,7 @@ pub(super) fn inspection(
     json.put(r#"{"policy":"#, policy.name());
     write_hint(&mut json, hint);
     write_block(&mut json, key.block, key.time);
+    write_ban(&mut json, key.ban);
     json.list(r#","limits":"#, policy.limits().iter().zip(&key.limits), |json, (limit, state)| {
         write_limit_state(json, limit, state, has_ids);
     });
@@ -184,6 +185,18 @@ pub(super) fn inspection(
     json.put(r#","time":"#, key.time);
     json.text("}");
     json.finish()
+}
+
+fn write_ban(json: &mut Writer, ban: Option<BanInspection>) {
+    let Some(ban) = ban else {
+        json.text(r#","ban":null"#);
+        return;
+    };
+    json.put(r#","ban":{"max_denials":"#, ban.max_denials);
+    json.put(r#","denials":"#, ban.denials);
+    json.put(r#","window_ends_after":"#, ban.window_ends_after);
+    json.put(r#","banned_for":"#, ban.banned_for);
+    json.text("}");
 }
 
 fn write_limit_state(json: &mut Writer, limit: &Limit, state: &LimitInspection, has_ids: bool) {

@@ -4,8 +4,8 @@
 use std::fmt::Display;
 
 use tollgate::{
-    Answer, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection, Micros, Policy,
-    Timestamp,
+    Answer, BanInspection, Block, Decision, Inspection, Limit, LimitDecision, LimitInspection,
+    Micros, Policy, Timestamp,
 };
 
 use tollgate_engine::{Action, CheckRequest};
@@ -174,6 +174,19 @@ fn write_block(out: &mut ReplyBuffer, block: Option<Block>, now: Timestamp) {
     }
 }
 
+fn write_ban(out: &mut ReplyBuffer, ban: Option<BanInspection>) {
+    out.raw(encoded!("ban"));
+    let Some(ban) = ban else {
+        out.null();
+        return;
+    };
+    out.map(4);
+    count(out, encoded!("max_denials"), ban.max_denials);
+    count(out, encoded!("denials"), ban.denials);
+    time(out, encoded!("window_ends_after_us"), ban.window_ends_after);
+    time(out, encoded!("banned_for_us"), ban.banned_for);
+}
+
 /// Writes the state of a key.
 pub(super) fn write_inspection(
     out: &mut ReplyBuffer,
@@ -182,12 +195,13 @@ pub(super) fn write_inspection(
     has_ids: bool,
     hint: Option<&str>,
 ) {
-    out.map(5 + usize::from(hint.is_some()));
+    out.map(6 + usize::from(hint.is_some()));
     word(out, encoded!("policy"), policy.name());
     if let Some(hint) = hint {
         word(out, encoded!("hint"), hint);
     }
     write_block(out, inspection.block, inspection.time);
+    write_ban(out, inspection.ban);
     out.raw(encoded!("limits"));
     let limits = policy.limits().iter().zip(&inspection.limits);
     out.array(limits.clone().count());

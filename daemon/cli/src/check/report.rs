@@ -83,6 +83,7 @@ impl Report {
         match &*self.reason {
             "allow_list" => Some("on the allow list".to_owned()),
             "deny_list" => Some("on the deny list".to_owned()),
+            "banned" if !self.never => Some(format!("banned, {}", retry.unwrap_or_default())),
             "blocked" => {
                 let until = retry.unwrap_or_else(|| "until it is unblocked".to_owned());
                 Some(format!("blocked, {until}"))

@@ -1,8 +1,9 @@
 //! `policies`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use tollgate::{Overrides, Policies, Policy, Tiers};
+use tollgate::{Ban, Overrides, Policies, Policy, Tiers};
 
 use crate::fields::{Invalid, SectionReader};
 use crate::schema::Value;
@@ -84,9 +85,11 @@ fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
     let policy = Policy::new(fields.name(), limits)
         .map_err(|error| fields.report_at(&fields.path, error.to_string(), &fields.origin))?;
     fields.get::<&str>("mode")?;
+    let ban = ban(&fields.section("ban"));
     let mut policy = policy
         .with_on_store_error(fields.get("on_store_error")?)
         .with_allow_list(fields.list::<String>("allow")?.into_iter().collect())
+        .with_ban(ban?)
         .with_deny_list(fields.list::<String>("deny")?.into_iter().collect());
     if fields.get("shadow")? {
         policy = policy.shadow();
@@ -95,6 +98,26 @@ fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
         policy = policy.with_max_keys(max);
     }
     Ok(policy)
+}
+
+/// The ban, if one of its fields is present.
+fn ban(fields: &SectionReader<'_>) -> Result<Option<Ban>, Invalid> {
+    let denials: Option<u64> = fields.get("denials")?;
+    let (within, span): (Option<Duration>, Option<Duration>) =
+        (fields.get("within")?, fields.get("for")?);
+    let (Some(denials), Some(within), Some(span)) = (denials, within, span) else {
+        let values = [denials.is_some(), within.is_some(), span.is_some()];
+        let missing = ["denials", "within", "for"].into_iter().zip(values);
+        return match missing.clone().find(|(_, is_present)| !is_present) {
+            Some((field, _)) if values.contains(&true) => {
+                let example = "such as { denials: 10, within: 10min, for: 1h }";
+                Err(fields.report(field, format!("a ban needs {field}, {example}")))
+            }
+            _ => Ok(None),
+        };
+    };
+    let ban = Ban::new(denials, within, span);
+    ban.map(Some).map_err(|error| fields.report(error.field(), error.to_string()))
 }
 
 fn overrides(fields: &SectionReader<'_>, rows: &mut Vec<Override>) -> Result<Overrides, Invalid> {

@@ -39,6 +39,7 @@ from_values! {
     bool { Value::Bool(bool) => Some(*bool), }
     Duration { Value::Duration(duration) => Some(*duration), }
     // A bound beyond the address space is the same as its end.
+    u64 { Value::Number(number) => Some(*number), }
     usize { Value::Number(number) => Some(usize::try_from(*number).unwrap_or(usize::MAX)), }
     u16 { Value::Number(number) => u16::try_from(*number).ok(), }
     Cost { Value::Number(number) => Cost::new(*number), }

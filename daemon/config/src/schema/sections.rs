@@ -240,6 +240,8 @@ sections! {
             "The decision while the store is unavailable: `local` decides with this process's share \
              of each limit, and charges the store afterwards.";
         shadow: BOOL, "false" => "Whether decisions are made and recorded but never enforced.";
+        ban: Kind::Section(&BAN), "{}" =>
+            "Denies every check of a key for a time once its limits have denied it too often.";
         max_keys: count(1, u64::MAX), "null" =>
             "The maximum number of keys of this policy, in a table of its own. Memory store only.";
         overrides: map(&format::OVERRIDDEN, &LIMITS_OR_UNLIMITED), "{}" =>
@@ -254,6 +256,17 @@ sections! {
         allow: KEYS, "[]" =>
             "Keys that are always admitted: exact keys, or prefixes followed by `*`.";
         deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
+    }
+
+    BAN {
+        denials: count(0, u64::MAX), "null" =>
+            "The number of denials that bans a key, 1 to 1000000. A denial counts that is due to \
+             what is used of the policy's own limits.";
+        within: duration(Duration::ZERO), "null" =>
+            "The window in which denials are counted, which the first one opens: whole \
+             milliseconds from 1ms to 366d.";
+        for: duration(Duration::ZERO), "null" =>
+            "How long the key is banned: whole milliseconds from 1ms to 366d.";
     }
 
     MATCH {

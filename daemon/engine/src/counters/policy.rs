@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate::{Decision, Micros, Policy, Timestamp};
+use tollgate::{Decision, Micros, Policy, Reason, Timestamp};
 
 use super::counter::Counter;
 
@@ -42,6 +42,7 @@ named_enum! {
     Never = "never",
     ShadowDenied = "shadow_denied",
     Error = "error",
+    Banned = "banned",
 }
 
 impl Answer {
@@ -50,6 +51,7 @@ impl Answer {
         match decision {
             decision if decision.is_shadow_denial() => Answer::ShadowDenied,
             Decision { allowed: true, .. } => Answer::Allowed,
+            Decision { reason: Reason::Banned, .. } => Answer::Banned,
             Decision { never: true, .. } => Answer::Never,
             _ => Answer::Denied,
         }
@@ -64,6 +66,7 @@ impl Answer {
             Answer::Never => 2,
             Answer::ShadowDenied => 3,
             Answer::Error => 4,
+            Answer::Banned => 5,
         }
     }
 }
@@ -326,6 +329,8 @@ mod tests {
         allowed.allowed = true;
         let mut never = Decision::default();
         never.never = true;
+        let mut banned = Decision::default();
+        banned.reason = Reason::Banned;
         let limiter = tollgate::MemoryLimiter::new();
         let shadow: Policy = "1/d log".parse().unwrap();
         let shadow = shadow.shadow();
@@ -338,6 +343,7 @@ mod tests {
             (&never, "never"),
             (&first, "allowed"),
             (&second, "shadow_denied"),
+            (&banned, "banned"),
         ] {
             let counters = PolicyCounters::new("p");
             assert_eq!(count(&counters, Surface::ForwardAuth, decision), label);

@@ -59,8 +59,10 @@ impl Denial {
     ) -> Option<Self> {
         let denied = || answer.decisions.iter().filter(|decision| !decision.allowed);
         denied().next()?;
-        let by_limit =
-            denied().any(|denied| matches!(denied.reason, Reason::Limit | Reason::Never));
+        let is_by_limit = |denied: &Decision| {
+            matches!(denied.reason, Reason::Limit | Reason::Never | Reason::Banned)
+        };
+        let by_limit = denied().any(is_by_limit);
         let retry_after = answer.retry_after();
         let detail = match retry_after {
             _ if denied().any(is_unavailable) => {

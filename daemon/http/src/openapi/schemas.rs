@@ -86,6 +86,7 @@ fn decision() -> Value {
         Reason::Limit,
         Reason::Never,
         Reason::Blocked,
+        Reason::Banned,
         Reason::DenyList,
         Reason::AllowList,
         Reason::Store,
@@ -208,11 +209,24 @@ fn inspection() -> Value {
     let required = vec![
         ("policy", text("The policy's name.")),
         ("block", block()),
+        ("ban", ban()),
         ("limits", described(limits, "In the policy's order.")),
         ("reservations", described(reservations, "The reservations that have not acted yet.")),
         ("time", seconds(TIME)),
     ];
     object("The state of a key.", required, vec![("hint", text(HINT))])
+}
+
+fn ban() -> Value {
+    let required = vec![
+        ("max_denials", count("The number of denials within a window that bans the key.")),
+        ("denials", count("The denials in the open window; 0 while the key is banned.")),
+        ("window_ends_after", seconds_or_null("The time until the open window ends.")),
+        ("banned_for", seconds_or_null("The time until the ban ends; null if there is none.")),
+    ];
+    let ban = object("The denials that are counted, or the ban.", required, vec![]);
+    let about = "The ban of a policy that bans keys; otherwise null.";
+    described(json!({ "oneOf": [{ "type": "null" }, ban] }), about)
 }
 
 fn problem() -> Value {

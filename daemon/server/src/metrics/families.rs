@@ -54,7 +54,7 @@ families! {
     /// All metrics, in the order of the page.
     pub FAMILIES;
     DECISIONS: Counter "tollgate_decisions_total" ["policy", "answer", "surface"]
-        "Checks by what the client got: allowed, denied, never (the cost exceeds the capacity), shadow_denied (admitted because the policy is in shadow mode) or error (no decision was made).";
+        "Checks by what the client got: allowed, denied, never (the cost exceeds the capacity), banned (the policy bans the key for a time), shadow_denied (admitted because the policy is in shadow mode) or error (no decision was made).";
     DURATION: Histogram "tollgate_decision_duration_seconds" ["surface"]
         "Duration of a request's decision, for all its checks together.";
     DEGRADED: Counter "tollgate_degraded_decisions_total" ["policy", "answer"]

@@ -28,6 +28,7 @@ policies:
   slots: { limits: ["2 concurrent lease 60s"] }
   ghost: { limits: ["1/min log"], shadow: true }
   listed: { limits: ["1/min log"], allow: ["root"], deny: ["eve", "bot-*"] }
+  login: { limits: ["1/min log"], ban: { denials: 2, within: 10min, for: 1h } }
 "#;
 
 /// A daemon on free ports, of which every test is an operator. With the memory store, its clock
