@@ -58,6 +58,8 @@ fn http_examples_have_the_shown_responses() {
     assert_eq!(settled, ["check", "settle"].map(str::to_owned).into());
     let logins = run_http_examples("docs/recipes.md", "\n## Failed logins");
     assert_eq!(logins, settled);
+    let bans = run_http_examples("docs/recipes.md", "\n## Ban an address");
+    assert_eq!(bans, ["inspect".to_owned()].into());
     let operations = run_http_examples("docs/http-api.md", "### Examples\n");
     let api: Value = serde_json::from_str(&read_repository("docs/openapi.json")).unwrap();
     for path in api["paths"].as_object().unwrap().keys() {

@@ -28,7 +28,7 @@ async fn pipelines_are_answered_in_order() {
         ("TOLLGATE.CHECK closed k COST 2", "%15 $7 allowed #t "),
         ("EXISTS k none k", ":2"),
         ("HELLO 2", "*14 "),
-        ("TOLLGATE.INSPECT closed k", "*10 "),
+        ("TOLLGATE.INSPECT closed k", "*12 "),
         ("MULTI", "+OK"),
         ("CL.THROTTLE k 499 1 86400", "+QUEUED"),
         ("PING", "+QUEUED"),
