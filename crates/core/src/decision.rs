@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::id::Id;
 use crate::policy::Listed;
+use crate::request::Cost;
 use crate::time::{Micros, Timestamp};
 
 /// The reason for a decision.
@@ -96,6 +97,7 @@ pub struct LimitDecision {
 ///
 /// A denial is a decision, not an error: see [`Decision::allowed`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a denied request must not proceed"]
 #[non_exhaustive]
 pub struct Decision {
     /// Whether the request is admitted.
@@ -162,7 +164,6 @@ impl Decision {
     }
 
     /// Creates the decision about a key on a list. No limit is checked.
-    #[must_use]
     pub fn from_list(listed: Listed, time: Timestamp) -> Decision {
         let (allowed, reason) = match listed {
             Listed::Allow => (true, Reason::AllowList),
@@ -177,7 +178,6 @@ impl Decision {
     }
 
     /// Creates the decision of a store that has no state to check the limits against.
-    #[must_use]
     pub fn from_store(allowed: bool, retry_after: Option<Micros>, time: Timestamp) -> Decision {
         Decision {
             allowed,
@@ -199,7 +199,6 @@ impl Decision {
     /// assert_eq!(later.retry_after(), Some(Micros::from_secs(2)));
     /// assert_eq!(later.time.as_micros(), 1_000_000);
     /// ```
-    #[must_use]
     pub fn repeated_after(&self, elapsed: Micros) -> Decision {
         let mut later = self.clone();
         let pass =
@@ -239,6 +238,16 @@ impl Decision {
         let is_candidate = !self.allowed && matches!(self.reason, Reason::Limit | Reason::Banned);
         let of_limits = || self.each_limit().filter_map(|limit| limit.retry_after).max();
         self.retry_after.filter(|retry| is_candidate && Some(*retry) > of_limits())
+    }
+
+    /// The cost that this decision has certainly charged to the store: what a refund may give back.
+    ///
+    /// It is zero if the store was unavailable, although the request may be admitted: a refund of such
+    /// an admission would credit what was never charged.
+    #[must_use]
+    pub fn charged_cost(&self) -> Cost {
+        let is_charged = self.allowed && self.changed && !self.degraded && !self.is_shadow_denial();
+        Cost::new(self.granted).filter(|_| is_charged).unwrap_or(Cost::ZERO)
     }
 
     /// The decisions of the limits, in the policy's canonical order.

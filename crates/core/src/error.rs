@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::limit::precision::nearest_precision;
 use crate::limit::spec::Spec;
+use crate::notation::NotationError;
 use crate::notation::display::Length;
 use crate::time::Micros;
 
@@ -86,7 +87,7 @@ impl fmt::Display for LimitError {
 impl core::error::Error for LimitError {}
 
 /// An error for a name or limits that are not a valid policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, 1 to 128 in all.
@@ -95,6 +96,8 @@ pub enum PolicyError {
     NoLimit,
     /// There are more than 16 limits.
     TooManyLimits(usize),
+    /// The text is not one of limits.
+    Notation(NotationError),
 }
 
 impl fmt::Display for PolicyError {
@@ -108,6 +111,7 @@ impl fmt::Display for PolicyError {
             PolicyError::TooManyLimits(count) => {
                 write!(f, "{count} limits are too many for one policy; it has at most 16")
             }
+            PolicyError::Notation(error) => error.fmt(f),
         }
     }
 }

@@ -57,7 +57,9 @@ pub use outcome::{Denied, Outcome};
 pub use policy::{
     Ban, BanError, KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy, PolicyIdentity,
 };
-pub use request::{Check, Cost, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request};
+pub use request::{
+    Check, Cost, CostError, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request,
+};
 pub use time::{Micros, Timestamp};
 
 /// The parts of a key's state, for stores that keep it in a format of their own.

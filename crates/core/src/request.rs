@@ -1,5 +1,7 @@
 //! Requests to a store: operations, checks and costs.
 
+use core::fmt;
+
 use crate::error::RequestError;
 use crate::id::Id;
 use crate::policy::Policy;
@@ -36,6 +38,26 @@ impl Default for Cost {
     }
 }
 
+/// An error for a number that exceeds [`Cost::MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostError(u64);
+
+impl fmt::Display for CostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a cost of {} is too large; it is at most {}", self.0, Cost::MAX.get())
+    }
+}
+
+impl core::error::Error for CostError {}
+
+impl TryFrom<u64> for Cost {
+    type Error = CostError;
+
+    fn try_from(units: u64) -> Result<Self, CostError> {
+        Cost::new(units).ok_or(CostError(units))
+    }
+}
+
 impl From<u32> for Cost {
     fn from(units: u32) -> Self {
         Cost(u64::from(units))
@@ -47,10 +69,9 @@ impl From<u32> for Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Decides and charges. On a policy with a concurrency limit it acquires a lease, so it needs
-    /// an id.
+    /// Decides and charges. On a policy with a concurrency limit it acquires a lease.
     Check {
-        /// The id of the lease to acquire.
+        /// The id of the lease to acquire. Without it, a limiter draws one; a store needs it.
         lease: Option<Id>,
     },
     /// Decides as a check would, without a charge.
@@ -134,6 +155,20 @@ pub struct Check<'a> {
     pub cost: Cost,
 }
 
+impl<'a> Check<'a> {
+    /// Creates a check with a cost of 1.
+    #[must_use]
+    pub fn new<K: AsRef<[u8]> + ?Sized>(policy: &'a Policy, key: &'a K) -> Self {
+        Check { policy, key: key.as_ref(), cost: Cost::ONE }
+    }
+
+    /// The same check with another cost.
+    #[must_use]
+    pub const fn with_cost(self, cost: Cost) -> Self {
+        Check { cost, ..self }
+    }
+}
+
 /// One or several checks that are decided together: all are charged, or none.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -202,7 +237,9 @@ impl Operation {
 }
 
 impl Request<'_> {
-    /// Checks the request against the requirements of its operation.
+    /// Checks the request against the requirements of its operation, as a limiter does. A limiter
+    /// draws the id of a lease if a check needs one; a store requires it, see
+    /// [`validate_for_store`](Self::validate_for_store).
     ///
     /// # Errors
     /// There is no check, or there are too many; a key is empty or too long; the amount to take,
@@ -225,6 +262,21 @@ impl Request<'_> {
             return Err(RequestError::NoRequestId);
         }
         self.checks.iter().try_for_each(|check| self.validate_check(check))
+    }
+
+    /// As [`validate`](Self::validate), and a check that acquires a lease has the id of it.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate), or the id of a lease is missing.
+    pub fn validate_for_store(&self) -> Result<(), RequestError> {
+        self.validate()?;
+        let acquires = |check: &Check<'_>| check.policy.has_concurrent() && check.cost > Cost::ZERO;
+        match self.operation {
+            Operation::Check { lease: None } if self.checks.iter().any(acquires) => {
+                Err(RequestError::NeedsLease)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn validate_check(&self, check: &Check<'_>) -> Result<(), RequestError> {
@@ -265,9 +317,6 @@ impl Request<'_> {
                 if !concurrent =>
             {
                 Err(RequestError::NotConcurrent(operation))
-            }
-            Operation::Check { lease: None } if concurrent && check.cost > Cost::ZERO => {
-                Err(RequestError::NeedsLease)
             }
             _ => Ok(()),
         }

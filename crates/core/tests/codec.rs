@@ -120,7 +120,7 @@ proptest! {
             let operation = operation(&step, at);
             let cost = Cost::new(step.cost).unwrap();
             let checks = [Check { policy, key: b"k", cost }];
-            if (Request { operation, checks: &checks, request_id: None }).validate().is_err() {
+            if (Request { operation, checks: &checks, request_id: None }).validate_for_store().is_err() {
                 continue;
             }
             let mut copy = round_trip(&state);

@@ -45,7 +45,7 @@ async fn a_cluster_that_announces_unreachable_addresses_is_reached_through_the_a
     let keys: Vec<String> = (0..50).map(|n| format!("{n}:key")).collect();
     let check_all = async || {
         for key in &keys {
-            check(&store, &policy, key.as_bytes()).await.unwrap();
+            let _ = check(&store, &policy, key.as_bytes()).await.unwrap();
         }
     };
     check_all().await;
@@ -81,7 +81,7 @@ async fn a_sentinel_that_announces_another_address_is_translated() {
     let url = format!("redis+sentinel://{}/main", sentinel.address());
     let address_map = BTreeMap::from([(announced.address(), actual.address())]);
     let store = open_with(&url, |options| RedisOptions { address_map, ..options });
-    check(&store, &policy("9/d"), b"k").await.unwrap();
+    let _ = check(&store, &policy("9/d"), b"k").await.unwrap();
     assert_eq!((announced.keys("").len(), actual.keys("").len()), (0, 1));
 }
 
@@ -93,7 +93,7 @@ async fn nodes_with_tls_are_reached_by_the_names_that_they_announce() {
     let ca = Some(Pem::Path(node.ca_path()));
     announce(&cluster, |_| "localhost".to_owned()).await;
     let store = open_with(&url, |options| RedisOptions { ca, ..options });
-    check(&store, &policy("9/d"), b"k").await.unwrap();
+    let _ = check(&store, &policy("9/d"), b"k").await.unwrap();
     // The certificate is verified for the name, which is the host of the address.
     let announced = format!("localhost:{}", node.port());
     wait_until("the announced name", async || {

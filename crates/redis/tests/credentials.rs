@@ -42,7 +42,7 @@ fn logins(server: &Server) -> u64 {
 async fn a_new_password_is_used_on_open_connections_without_a_failed_request() {
     let (server, store) = start();
     let policy = policy("1000000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     wait_until("both connections", async || store.nodes()[0].connections == 2).await;
     let dials = store.stats().dials;
 
@@ -53,7 +53,7 @@ async fn a_new_password_is_used_on_open_connections_without_a_failed_request() {
         clients.spawn(async move {
             let key = format!("{client}:key");
             while !stop.load(Ordering::Relaxed) {
-                check(&store, &policy, key.as_bytes()).await.unwrap();
+                let _ = check(&store, &policy, key.as_bytes()).await.unwrap();
             }
         });
     }
@@ -70,7 +70,7 @@ async fn a_new_password_is_used_on_open_connections_without_a_failed_request() {
     // New connections have the new password, too.
     server.command(&["CLIENT", "KILL", "USER", "app"]);
     wait_until("new connections", async || store.stats().reconnects >= 2).await;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     assert_eq!(store.password_failure(), None);
 }
 
@@ -78,7 +78,7 @@ async fn a_new_password_is_used_on_open_connections_without_a_failed_request() {
 async fn a_wrong_password_keeps_the_connections_and_the_previous_password() {
     let (server, store) = start();
     let policy = policy("1000000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     wait_until("both connections", async || store.nodes()[0].connections == 2).await;
     let before = logins(&server);
     write_password(&server, "wrong");
@@ -88,20 +88,20 @@ async fn a_wrong_password_keeps_the_connections_and_the_previous_password() {
     let failure = store.password_failure().unwrap();
     assert_eq!(failure.kind, FailureKind::WrongPassword);
     assert!(!failure.to_string().contains("wrong\""), "{failure}");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     assert_eq!((store.stats().reconnects, store.stats().replaced_passwords), (0, 0));
 
     // A new connection logs in with the previous password.
     server.command(&["CLIENT", "KILL", "USER", "app"]);
     wait_until("new connections", async || store.stats().reconnects >= 2).await;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
 
     std::fs::remove_file(server.folder().join("password")).unwrap();
     let is_missing = async || {
         store.password_failure().is_some_and(|failure| failure.message.contains("cannot read"))
     };
     wait_until("the missing file", is_missing).await;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     write_password(&server, "old");
     wait_until("the recovery", async || store.password_failure().is_none()).await;
 }
@@ -120,7 +120,7 @@ async fn the_password_for_sentinels_is_replaced() {
         sentinel_password_file: Some(file),
         ..options
     });
-    check(&store, &policy("9/d"), b"k").await.unwrap();
+    let _ = check(&store, &policy("9/d"), b"k").await.unwrap();
     // The open connection logs in again, or else there would be no rejection.
     write_password(&sentinel, "wrong");
     wait_until("the rejection", async || store.stats().rejected_passwords > 0).await;

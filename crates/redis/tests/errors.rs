@@ -20,7 +20,7 @@ async fn each_server_error_is_classified_and_charges_nothing() {
     let proxy = Proxy::before(&server);
     let store = open_with(&proxy.url(), |options| RedisOptions { connections: 1, ..options });
     let policy = policy("1000/h");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     proxy.only(&["FCALL"]);
     for (line, expected) in [
         ("-OOM command not allowed when used memory > 'maxmemory'.", FailureKind::OutOfMemory),
@@ -60,10 +60,10 @@ async fn requests_are_sent_again_on_a_new_connection_if_the_server_cannot_decide
         let proxy = Proxy::before(&server);
         let store = open_with(&proxy.url(), |options| RedisOptions { connections: 1, ..options });
         let policy = policy("1000/h");
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
         proxy.only(&["FCALL"]);
         proxy.replace_reply(1, line, false);
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
         assert_eq!(remaining(&store, &policy, b"k").await, 998, "{line}");
         assert_eq!((proxy.connections(), store.stats().errors.len()), (2, 0), "{line}");
     }
@@ -73,7 +73,7 @@ async fn requests_are_sent_again_on_a_new_connection_if_the_server_cannot_decide
 async fn errors_of_a_real_server_are_classified() {
     let (server, store) = start();
     let policy = policy("1000/h");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let config = |name: &str, value: &str| {
         server.command(&["CONFIG", "SET", name, value]).expect_no_error("CONFIG SET");
     };
@@ -117,7 +117,7 @@ async fn a_key_that_cannot_be_read_is_not_reset() {
     let log = named("log", "1000/h log");
     // A long log is read with HGET.
     for _ in 0..300 {
-        check(&store, &log, b"k").await.unwrap();
+        let _ = check(&store, &log, b"k").await.unwrap();
     }
     server.command(&["ACL", "SETUSER", "reader", "-hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(kind(check(&store, &log, b"k").await), FailureKind::NoPermission);
@@ -132,7 +132,7 @@ async fn urls_select_unix_sockets_and_databases() {
     let policy = policy("1000/h");
     let path = server.unix_path();
     let store = open(&format!("redis+unix://{}?db=3", path.display()));
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let same = open(&format!("{}/3", server.url()));
     assert_eq!(remaining(&same, &policy, b"k").await, 999);
     assert_eq!(remaining(&open(&server.url()), &policy, b"k").await, 1_000);
@@ -162,14 +162,14 @@ async fn execute_everything(store: &RedisStore) {
         (Operation::Release { lease }, &slots, b"k"),
         (Operation::Reset, &several, b"k"),
     ] {
-        execute(store, operation, policy, key, 1)
+        let _ = execute(store, operation, policy, key, 1)
             .await
             .unwrap_or_else(|error| panic!("{operation:?}: {error}"));
     }
     let queue = named("queue", "1/s burst 3");
     for number in 0..5 {
         let operation = Operation::Reserve { id: Id::from_u128(number), max_wait };
-        execute(store, operation, &queue, b"k", 1)
+        let _ = execute(store, operation, &queue, b"k", 1)
             .await
             .unwrap_or_else(|error| panic!("{operation:?}: {error}"));
     }
@@ -177,7 +177,7 @@ async fn execute_everything(store: &RedisStore) {
     assert_eq!(inspection.reservations.len(), 2, "three acted at once");
     let cancel = Operation::Cancel { id: Id::from_u128(4) };
     assert!(execute(store, cancel, &queue, b"k", 1).await.unwrap().changed);
-    execute(store, Operation::Reset, &queue, b"k", 1).await.unwrap();
+    let _ = execute(store, Operation::Reset, &queue, b"k", 1).await.unwrap();
     // Many leases are members of a sorted set.
     let many = named("many", "100 concurrent lease 60s");
     for number in 0..101 {
@@ -190,10 +190,10 @@ async fn execute_everything(store: &RedisStore) {
     // The entries of a long log are in fields of the key.
     let log = named("log", "1000/h log");
     for _ in 0..1_000 {
-        execute(store, CHECK, &log, b"k", 1).await.unwrap();
+        let _ = execute(store, CHECK, &log, b"k", 1).await.unwrap();
     }
     assert!(!execute(store, CHECK, &log, b"k", 300).await.unwrap().allowed);
-    execute(store, Operation::Refund { time: None }, &log, b"k", 300).await.unwrap();
+    let _ = execute(store, Operation::Refund { time: None }, &log, b"k", 300).await.unwrap();
     assert!(execute(store, CHECK, &log, b"k", 50).await.unwrap().allowed);
     let checks = [Check { policy: &several, key: b"k", cost: Cost::ONE }];
     for is_repeat in [false, true] {
@@ -259,7 +259,7 @@ async fn a_replaced_password_file_is_read_for_the_next_connection() {
     std::fs::write(&file, "old\n").unwrap();
     let (store, many) = (open_with(&url, with_file), policy("1000/h fixed"));
     store.ready().await.unwrap();
-    check(&store, &many, b"k").await.unwrap();
+    let _ = check(&store, &many, b"k").await.unwrap();
 
     std::fs::write(&file, "new\r\n").unwrap();
     server.command(&["CONFIG", "SET", "requirepass", "new"]);

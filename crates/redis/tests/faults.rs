@@ -94,7 +94,7 @@ async fn charges_whose_answer_comes_late_are_taken_back() {
 async fn a_late_denial_of_an_admitted_request_is_counted() {
     let (server, store) = start();
     let one = policy("1/d fixed");
-    check(&store, &one, b"k").await.unwrap();
+    let _ = check(&store, &one, b"k").await.unwrap();
     server.pause();
     let replies =
         check_all(&store, &one, &["k".to_owned()], CHECK, Duration::from_millis(15)).await;
@@ -114,7 +114,7 @@ async fn a_stopped_node_delays_only_its_own_keys() {
     let many = policy("1000000/d fixed");
     let keys: Vec<String> = (0..96).map(|number| format!("key:{number}")).collect();
     for key in &keys {
-        check(&store, &many, key.as_bytes()).await.unwrap();
+        let _ = check(&store, &many, key.as_bytes()).await.unwrap();
     }
     let stopped = cluster.primaries()[1];
     let own: Vec<String> = cluster.nodes()[stopped].keys("tollgate");
@@ -136,7 +136,7 @@ async fn a_name_that_moves_to_another_server_is_followed() {
     let proxy = Proxy::before(&old);
     let store = open(&proxy.url());
     let limits = policy("1000/d fixed");
-    check(&store, &limits, b"k").await.unwrap();
+    let _ = check(&store, &limits, b"k").await.unwrap();
     // A planned failover: the old server becomes a replica and keeps its connections.
     proxy.move_to(&new);
     old.command(&["REPLICAOF", "127.0.0.1", &new.port().to_string()]);
@@ -150,7 +150,7 @@ async fn a_server_that_cannot_decide_gets_few_connections() {
     let server = Server::start();
     let store = open(&server.url());
     let limits = policy("1000/d fixed");
-    check(&store, &limits, b"k").await.unwrap();
+    let _ = check(&store, &limits, b"k").await.unwrap();
     for (name, fault) in [
         ("a replica", &["REPLICAOF", "127.0.0.1", "1"][..]),
         ("full memory", &["CONFIG", "SET", "maxmemory", "1"]),
@@ -237,7 +237,7 @@ async fn a_store_opens_while_any_one_node_is_unavailable() {
     let first = open(&cluster.url());
     let keys: Vec<String> = (0..48).map(|number| format!("key:{number}")).collect();
     for key in &keys {
-        check(&first, &many, key.as_bytes()).await.unwrap();
+        let _ = check(&first, &many, key.as_bytes()).await.unwrap();
     }
     let owner_of = |key: &String| {
         let name =
@@ -269,7 +269,7 @@ async fn requests_use_the_other_connection_of_a_node_if_one_is_lost() {
     for index in 0..2 {
         let (server, store) = start();
         let limits = policy("1000/d fixed");
-        check(&store, &limits, b"k").await.unwrap();
+        let _ = check(&store, &limits, b"k").await.unwrap();
         let mut held = server.connect();
         let mut own_ids = Vec::new();
         wait_until("both connections", async || {
@@ -286,7 +286,7 @@ async fn requests_use_the_other_connection_of_a_node_if_one_is_lost() {
         held.command(&["CLIENT", "KILL", "ID", &own_ids[index]]).unwrap();
         wait_until("an attempt", async || store.stats().dials > dials).await;
         for number in 0..100 {
-            check(&store, &limits, format!("k{number}").as_bytes()).await.unwrap();
+            let _ = check(&store, &limits, format!("k{number}").as_bytes()).await.unwrap();
         }
         assert_eq!(store.stats().reconnects, 0);
     }
@@ -302,7 +302,7 @@ async fn a_request_that_cannot_be_sent_in_time_is_not_charged() {
         ..options
     });
     let limits = policy("1000000/d fixed");
-    check(&store, &limits, b"k").await.unwrap();
+    let _ = check(&store, &limits, b"k").await.unwrap();
     server.pause();
     let keys = vec!["k".to_owned(); 2];
     let mut packets = 0;

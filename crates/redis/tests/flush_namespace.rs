@@ -30,23 +30,25 @@ const FOREIGN: [&str; 6] = ["a", "a:", "a:b", "a*:b:c", ":a:b:c", "ab:c"];
 async fn write_keys(store: &RedisStore, users: usize) {
     let every = named("every", "1000/h; 1000/d fixed; 500/h log; 300/h sliding");
     for number in 0..users {
-        check(store, &every, format!("{number}:*?[]\\").as_bytes()).await.unwrap();
+        let _ = check(store, &every, format!("{number}:*?[]\\").as_bytes()).await.unwrap();
     }
     let log = policy("1000/h log");
     for _ in 0..300 {
-        check(store, &log, &[b'k'; 10_240]).await.unwrap();
+        let _ = check(store, &log, &[b'k'; 10_240]).await.unwrap();
     }
     let lease = Operation::Acquire { lease: Id::from_u128(1) };
-    execute(store, lease, &named("slots", "2 concurrent lease 60s"), b"\0\xff", 1).await.unwrap();
+    let _ = execute(store, lease, &named("slots", "2 concurrent lease 60s"), b"\0\xff", 1)
+        .await
+        .unwrap();
     let queue = named("queue", "1/s burst 1");
     for number in 0..3 {
         let operation =
             Operation::Reserve { id: Id::from_u128(number), max_wait: Micros::from_secs(60) };
-        execute(store, operation, &queue, b"k", 1).await.unwrap();
+        let _ = execute(store, operation, &queue, b"k", 1).await.unwrap();
     }
-    execute(store, Operation::Block { span: None }, &every, b"blocked", 0).await.unwrap();
+    let _ = execute(store, Operation::Block { span: None }, &every, b"blocked", 0).await.unwrap();
     let checks = [Check { policy: &every, key: b"k", cost: Cost::ONE }];
-    decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
+    let _ = decide(store, CHECK, &checks, Some(b"id")).await.unwrap();
 }
 
 #[track_caller]
@@ -76,7 +78,7 @@ async fn flushing_a_namespace_keeps_keys_with_similar_names() {
     assert_eq!(store.flush_namespace().await, Ok(all - key_count(&server)));
     assert_eq!(server.keys(""), before);
     // The store can be used and flushed again.
-    check(&store, &policy("1/h"), b"k").await.unwrap();
+    let _ = check(&store, &policy("1/h"), b"k").await.unwrap();
     assert_eq!(store.flush_namespace().await, Ok(1));
     assert_eq!(server.keys(""), before);
 }
@@ -92,12 +94,12 @@ async fn stores_on_the_server_clock_and_the_default_namespace_are_not_flushed() 
         namespace: "shop".to_owned(),
         ..options
     });
-    check(&store, &policy("1/h"), b"k").await.unwrap();
+    let _ = check(&store, &policy("1/h"), b"k").await.unwrap();
     let error = store.flush_namespace().await.unwrap_err();
     assert_eq!(error, FlushError::ServerClock { namespace: "shop".into() });
     assert!(error.to_string().contains("its own clock and namespace"), "{error}");
 
-    check(&open(&server.url()), &policy("1/h"), b"k").await.unwrap();
+    let _ = check(&open(&server.url()), &policy("1/h"), b"k").await.unwrap();
     let error = trial(&server.url(), "tollgate").flush_namespace().await.unwrap_err();
     assert_eq!(error, FlushError::DefaultNamespace { namespace: "tollgate".into() });
     assert!(error.to_string().contains("\"tollgate\""), "{error}");
@@ -111,7 +113,7 @@ async fn a_missing_permission_is_reported_with_the_needed_ones() {
     let rules = rules.replace(">PASSWORD", ">secret").replace("~tollgate:*", "~a:*");
     let server = Server::with(|server| server.user(&format!("{rules} +scan +unlink")));
     let store = trial(&server.url_as("tollgate", "secret"), "a");
-    check(&store, &policy("1/h"), b"k").await.unwrap();
+    let _ = check(&store, &policy("1/h"), b"k").await.unwrap();
     for (without, with) in [("-scan", "+scan"), ("-unlink", "+unlink"), ("resetkeys", "~a:*")] {
         let set =
             |rule| server.command(&["ACL", "SETUSER", "tollgate", rule]).expect_no_error(rule);

@@ -44,9 +44,10 @@ async fn every_key_expires_after_any_operation() {
         }
         let reserve = Operation::Reserve { id: Id::from_u128(1), max_wait: Micros::from_secs(60) };
         let _ = execute(&store, reserve, &value, b"k", 2).await;
-        execute(&store, Operation::Block { span: None }, &value, b"blocked", 0).await.unwrap();
+        let _ =
+            execute(&store, Operation::Block { span: None }, &value, b"blocked", 0).await.unwrap();
         let span = Some(Micros::from_secs(9));
-        execute(&store, Operation::Block { span }, &value, b"k", 0).await.unwrap();
+        let _ = execute(&store, Operation::Block { span }, &value, b"k", 0).await.unwrap();
         let checks = [Check { policy: &value, key: b"other", cost: Cost::ONE }];
         let _ = decide(&store, CHECK, &checks, Some(b"request")).await;
     }
@@ -73,8 +74,8 @@ async fn denials_peeks_and_inspections_write_nothing() {
         assert!(
             !charge(&store, &value, key, value.limits()[0].capacity().try_into().unwrap()).await
         );
-        execute(&store, Operation::Peek, &value, key, 1).await.unwrap();
-        execute(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
+        let _ = execute(&store, Operation::Peek, &value, key, 1).await.unwrap();
+        let _ = execute(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
         store.inspect(&value, tollgate_store::Key::new(key).unwrap()).await.unwrap();
         assert_eq!(dump(&server), before, "{limits}");
     }
@@ -178,7 +179,7 @@ async fn a_long_log_without_its_last_block_counts_as_unknown() {
         let decision = execute(&store, CHECK, &value, b"k", 1).await.unwrap();
         assert_eq!(decision.remaining, 899, "{damage}");
         assert_eq!(server.command(&["TYPE", &name]).text(), "string");
-        execute(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
+        let _ = execute(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
     assert_eq!(store.stats().corrupt, 2);
 }
@@ -334,9 +335,9 @@ async fn calls_during(server: &Server, action: impl Future<Output = ()>) -> usiz
 async fn a_check_is_one_call_and_concurrent_checks_share_calls() {
     let (server, store) = start();
     let limits = policy("10/s; 1000/h sliding; 5000/d log; 100/min fixed");
-    check(&store, &limits, b"warm").await.unwrap();
+    let _ = check(&store, &limits, b"warm").await.unwrap();
     let one = calls_during(&server, async {
-        check(&store, &limits, b"k").await.unwrap();
+        let _ = check(&store, &limits, b"k").await.unwrap();
     });
     assert_eq!(one.await, 1);
     let callers = 64;
@@ -347,7 +348,8 @@ async fn a_check_is_one_call_and_concurrent_checks_share_calls() {
                 let (store, value) = (store.clone(), limits.clone());
                 tokio::spawn(async move {
                     for _ in 0..each {
-                        check(&store, &value, format!("k{caller}").as_bytes()).await.unwrap();
+                        let _ =
+                            check(&store, &value, format!("k{caller}").as_bytes()).await.unwrap();
                     }
                 })
             })
@@ -374,7 +376,7 @@ async fn the_record_of_a_request_id_does_not_grow_with_the_state_of_the_key() {
             let checks = [Check { policy: &limits, key: b"k", cost: Cost::ONE }];
             let id = format!("{limits}:{number}");
             let id = (number % 333 == 100).then_some(id.as_bytes());
-            decide(&store, operation, &checks, id).await.unwrap();
+            let _ = decide(&store, operation, &checks, id).await.unwrap();
             if let Some(id) = id {
                 let name = [b"tollgate:#i:", id].concat();
                 let size = server.command(&[b"STRLEN", &name[..]]).integer();

@@ -93,7 +93,7 @@ async fn an_operation_costs_the_same_with_many_leases() {
             Operation::Release { lease: Id::from_u128(held + 50) },
         ] {
             let before = commands(&server);
-            execute(&store, operation, &policy, KEY, 1).await.unwrap();
+            let _ = execute(&store, operation, &policy, KEY, 1).await.unwrap();
             of_operations.push(commands(&server) - before);
         }
         costs.push(of_operations);

@@ -148,7 +148,7 @@ impl Fixture {
             let cancelled = execute(&self.store, cancel, policy, b"other", 1).await.unwrap();
             assert_eq!(cancelled.granted, granted);
         }
-        execute(&self.store, Operation::Reset, policy, b"other", 1).await.unwrap();
+        let _ = execute(&self.store, Operation::Reset, policy, b"other", 1).await.unwrap();
     }
 }
 
@@ -217,7 +217,7 @@ async fn a_request_with_an_id_over_several_partitions_is_charged_exactly_while_o
     // The slots of the two partitions, and three keys in each.
     let mut slots: Vec<(u16, Vec<String>)> = Vec::new();
     for key in (0..12).map(|number| format!("k{number}")) {
-        support::check(&store, &policy, key.as_bytes()).await.unwrap();
+        let _ = support::check(&store, &policy, key.as_bytes()).await.unwrap();
         let names = cluster.keys("tollgate:{tollgate.");
         let name = names.iter().find(|name| name.ends_with(&format!(":{key}"))).unwrap();
         match slots.iter_mut().find(|(slot, _)| *slot == slot_of(name)) {
@@ -288,7 +288,7 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
     let max_wait = Micros::from_secs(366 * 86_400);
     let reserve = |id| Operation::Reserve { id: Id::from_u128(id), max_wait };
     for (operation, cost) in [(CHECK, 1), (reserve(1), 1), (CHECK, 4_000)] {
-        execute(&fixture.store, operation, &queue, b"due", cost).await.unwrap();
+        let _ = execute(&fixture.store, operation, &queue, b"due", cost).await.unwrap();
     }
     let is_due = async || {
         let inspected = fixture.store.inspect(&queue, Key::new("due").unwrap()).await.unwrap();
@@ -428,7 +428,7 @@ async fn run_client(store: RedisStore, client: usize, stop: Arc<AtomicBool>) -> 
         if count % 900 == 0 {
             for key in [&key, &other] {
                 let reset = execute(&store, Operation::Reset, &policy, key.as_bytes(), 0);
-                reset.await.unwrap();
+                let _ = reset.await.unwrap();
             }
         }
     }

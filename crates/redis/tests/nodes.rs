@@ -22,7 +22,7 @@ async fn an_outage_is_reported_with_its_cause_and_duration() {
     let server = Server::start();
     let store = open(&server.url());
     let policy = policy("1000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     wait_until("both connections", async || node(&store).connections == 2).await;
     let before = node(&store);
     assert_eq!((&*before.address, before.outages), (&*server.address(), 0));
@@ -44,7 +44,7 @@ async fn an_outage_is_reported_with_its_cause_and_duration() {
     server.restart();
     wait_until("the return", async || node(&store).is_up()).await;
     let last_outage = node(&store).last_outage;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     assert_eq!((node(&store).outages, node(&store).last_outage), (1, last_outage));
     assert_eq!(store.warnings().await.len(), 1);
     let scripts = node(&store).script_time;
@@ -60,7 +60,7 @@ async fn requests_that_a_hanging_server_delays_are_in_flight_and_then_late() {
         ..options
     });
     let policy = policy("1000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     server.pause();
     let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
     let request = Request { operation: CHECK, checks: &checks, request_id: None };

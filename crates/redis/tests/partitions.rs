@@ -45,7 +45,7 @@ impl Fixture {
         let limits = policy("1000000/d fixed");
         let names: Vec<String> = (0..48).map(|number| format!("key:{number}")).collect();
         for name in &names {
-            check(&store, &limits, name.as_bytes()).await.unwrap();
+            let _ = check(&store, &limits, name.as_bytes()).await.unwrap();
         }
         let affected = cluster.nodes()[usize::from(AFFECTED)].keys("tollgate");
         let key = |name: String| {

@@ -17,7 +17,7 @@ async fn a_new_primary_is_found_after_a_failover() {
     store.ready().await.unwrap();
     let policy = policy("1000000/d fixed");
     for _ in 0..10 {
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
     }
     let killed = sentinel.kill_primary();
     wait_until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
@@ -36,7 +36,7 @@ async fn a_new_primary_is_found_after_a_failover() {
     sentinel.settle();
     let left = remaining(&store, &policy, b"k").await;
     for number in 1..=20 {
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
         assert_eq!(remaining(&store, &policy, b"k").await, left - number);
     }
 }
@@ -46,7 +46,7 @@ async fn a_hanging_or_demoted_primary_is_replaced() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());
     let policy = policy("1000000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let hanging = sentinel.primary();
     hanging.pause();
     wait_until("another primary", async || check(&store, &policy, b"k").await.is_ok()).await;
@@ -65,19 +65,19 @@ async fn requests_continue_while_sentinels_are_unavailable() {
     let sentinel = Sentinel::start();
     let store = open(&sentinel.url());
     let policy = policy("1000000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     // Two of three sentinels are unavailable: one is killed, the other hangs.
     sentinel.sentinels()[0].kill();
     sentinel.sentinels()[1].pause();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let late = open(&sentinel.url());
     late.ready().await.unwrap();
     assert_eq!(remaining(&late, &policy, b"k").await, 999_998);
     // All sentinels are unavailable: existing connections continue.
     sentinel.sentinels()[2].kill();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
 
     let unknown = open(&sentinel.url().replace("mymaster", "other"));
     unknown.ready().await.unwrap_err();

@@ -13,7 +13,7 @@ async fn a_server_certificate_is_verified_against_the_ca_bundle() {
     let ca = Some(Pem::Path(server.ca_path()));
     let store = open_with(&server.url(), |options| RedisOptions { ca, ..options });
     let policy = policy("1000/d fixed");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let ca = Some(Pem::Bytes(std::fs::read(server.ca_path()).unwrap()));
     let by_address = server.url().replace("localhost", "127.0.0.1");
     let store = open_with(&by_address, |options| RedisOptions { ca, ..options });
@@ -42,5 +42,5 @@ async fn a_client_certificate_is_sent_to_a_server_that_requires_one() {
     let anonymous = open_with(&server.url(), |options| RedisOptions { ca: ca.clone(), ..options });
     anonymous.ready().await.unwrap_err();
     let store = open_with(&server.url(), |options| RedisOptions { ca, cert, key, ..options });
-    check(&store, &policy("1/d fixed"), b"k").await.unwrap();
+    let _ = check(&store, &policy("1/d fixed"), b"k").await.unwrap();
 }

@@ -75,7 +75,7 @@ async fn an_inspection_shares_a_call_with_changes_of_reservations() {
     let server = Server::start();
     let store = open_with(&server.url(), |options| RedisOptions { connections: 1, ..options });
     let policy = policy("1/h queue 100");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     let max_wait = Micros::from_secs(366 * 86_400);
     let reserve = |id| Operation::Reserve { id: Id::from_u128(id), max_wait };
     let cancel = Operation::Cancel { id: Id::from_u128(1) };
@@ -100,7 +100,7 @@ async fn an_inspection_shares_a_call_with_changes_of_reservations() {
         assert!(change.unwrap().changed);
         assert_eq!(inspection.unwrap().reservations.len(), expected, "{operation:?}");
         for filler in fillers {
-            filler.await.unwrap();
+            let _ = filler.await.unwrap();
         }
         assert_eq!(store.stats().calls, before + 3);
     }
@@ -110,7 +110,7 @@ async fn an_inspection_shares_a_call_with_changes_of_reservations() {
 async fn requests_to_a_killed_server_fail_at_once_until_it_restarts() {
     let (server, store) = start();
     let policy = policy("1000/h");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     server.kill();
     wait_until("the loss", async || check(&store, &policy, b"k").await.is_err()).await;
     let before = Instant::now();
@@ -144,7 +144,7 @@ async fn a_closed_connection_is_replaced_before_the_next_request() {
     let (server, store) = start();
     let policy = policy("1000/h");
     for round in 1..=3 {
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
         server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
         // Both connections.
         wait_until("a reconnection", async || store.stats().reconnects >= 2 * round).await;
@@ -158,7 +158,7 @@ async fn calls_to_a_hanging_server_end_at_the_call_timeout() {
     let call_timeout = Duration::from_millis(200);
     let store = open_with(&server.url(), |options| RedisOptions { call_timeout, ..options });
     let policy = policy("1000/h");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     server.pause();
     let before = Instant::now();
     assert_eq!(kind(check(&store, &policy, b"k").await), FailureKind::ConnectionLost);
@@ -179,7 +179,7 @@ async fn a_request_whose_reply_was_lost_is_not_sent_again() {
     proxy.only(&["FCALL"]);
     let store = open(&proxy.url());
     let policy = policy("1000/h");
-    check(&store, &policy, b"k").await.unwrap();
+    let _ = check(&store, &policy, b"k").await.unwrap();
     proxy.cut_after_execution(1);
     let lost = check(&store, &policy, b"k").await;
     assert!(lost.as_ref().unwrap_err().is_outcome_unknown());
@@ -198,7 +198,7 @@ async fn replies_split_into_single_bytes_are_read() {
     let store = open(&proxy.url());
     let policy = policy("1000/h; 10/s");
     for _ in 0..5 {
-        check(&store, &policy, b"k").await.unwrap();
+        let _ = check(&store, &policy, b"k").await.unwrap();
     }
 }
 
@@ -221,7 +221,7 @@ async fn flush_under_load(without_functions: bool) {
         let (store, policy) = (store.clone(), policy.clone());
         tasks.spawn(async move {
             for _ in 0..200 {
-                check(&store, &policy, format!("k{caller}").as_bytes()).await.unwrap();
+                let _ = check(&store, &policy, format!("k{caller}").as_bytes()).await.unwrap();
             }
         });
     }
@@ -307,7 +307,7 @@ async fn a_dropped_store_closes_its_connections() {
     let server = Server::start();
     let clients = || server.command(&["CLIENT", "LIST", "TYPE", "normal"]).text().lines().count();
     let store = open(&server.url());
-    check(&store, &policy("1/h"), b"k").await.unwrap();
+    let _ = check(&store, &policy("1/h"), b"k").await.unwrap();
     wait_until("connections", async || clients() == 3).await;
     drop(store);
     wait_until("closed connections", async || clients() == 1).await;

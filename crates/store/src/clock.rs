@@ -1,5 +1,6 @@
 //! Clocks. No other module reads the time.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -8,12 +9,31 @@ use tollgate_core::{Micros, Timestamp};
 use crate::sync::{Mutex, lock};
 
 /// The clock of a store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
+#[non_exhaustive]
 pub enum Clock {
     /// The system clock.
     System(Arc<SystemClock>),
     /// A manual clock, for tests and for replaying logs.
     Manual(ManualClock),
+    /// A function, see [`Clock::from_fn`].
+    Function(Arc<dyn Fn() -> Timestamp + Send + Sync>),
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Clock::System(_) => f.write_str("System"),
+            Clock::Manual(manual) => manual.fmt(f),
+            Clock::Function(_) => f.write_str("Function"),
+        }
+    }
+}
+
+impl From<ManualClock> for Clock {
+    fn from(clock: ManualClock) -> Self {
+        Clock::Manual(clock)
+    }
 }
 
 impl Clock {
@@ -23,6 +43,13 @@ impl Clock {
         Clock::System(Arc::new(SystemClock::new()))
     }
 
+    /// Creates a clock that calls a function for each decision, such as one that follows the time of a
+    /// runtime in tests. The function is called while a part of the table is locked: it returns at
+    /// once, and calls no limiter.
+    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Clock::Function(Arc::new(now))
+    }
+
     /// Returns the time.
     #[must_use]
     #[inline]
@@ -30,6 +57,7 @@ impl Clock {
         match self {
             Clock::System(system) => system.now(),
             Clock::Manual(manual) => manual.now(),
+            Clock::Function(now) => now(),
         }
     }
 }
@@ -66,8 +94,8 @@ impl ManualClock {
     }
 
     /// Advances the time by `duration`.
-    pub fn advance(&self, duration: Micros) {
-        self.0.fetch_add(duration.get(), Ordering::SeqCst);
+    pub fn advance(&self, duration: impl Into<Micros>) {
+        self.0.fetch_add(duration.into().get(), Ordering::SeqCst);
     }
 }
 

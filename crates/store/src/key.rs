@@ -4,7 +4,9 @@ use std::fmt;
 
 use tollgate_core::{MAX_KEY_LEN, RequestError};
 
-/// A key: any 1 to 65,536 bytes.
+use crate::as_key::{AsKey, KeyBuffer};
+
+/// A key: any 1 to 65,536 bytes. Methods of limiters also take other values, see [`AsKey`].
 ///
 /// # Examples
 /// ```
@@ -31,11 +33,29 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// The key of these bytes, whose length is valid.
+    #[inline]
+    pub(crate) const fn from_valid(bytes: &'a [u8]) -> Self {
+        Key(bytes)
+    }
+
     /// Returns the bytes of the key.
     #[must_use]
     #[inline]
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
+    }
+}
+
+impl AsRef<[u8]> for Key<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0
+    }
+}
+
+impl AsRef<[u8]> for KeyBuf {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -82,10 +102,31 @@ impl KeyBuf {
         Ok(KeyBuf(bytes.into_boxed_slice()))
     }
 
+    /// Returns the text of a value as a key. [`AsKey`] describes texts that are empty or too long.
+    ///
+    /// # Examples
+    /// ```
+    /// use tollgate_store::KeyBuf;
+    /// let (tenant, user) = ("acme", 42);
+    /// let key = KeyBuf::display(format_args!("{tenant}/{user}"));
+    /// assert_eq!(key.key().as_bytes(), b"acme/42");
+    /// ```
+    #[must_use]
+    pub fn display(value: impl fmt::Display) -> Self {
+        KeyBuf(KeyBuffer::new().display(value).as_bytes().into())
+    }
+
     /// Borrows the key.
     #[must_use]
     pub fn key(&self) -> Key<'_> {
         Key(&self.0)
+    }
+}
+
+/// Copies the key.
+impl<T: AsKey + ?Sized> From<&T> for KeyBuf {
+    fn from(value: &T) -> Self {
+        KeyBuf(value.as_key(&mut KeyBuffer::new()).as_bytes().into())
     }
 }
 

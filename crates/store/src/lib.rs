@@ -1,5 +1,6 @@
 //! Stores of rate limit state: the [`Store`] trait, keys, clocks, and the in-memory store.
 
+mod as_key;
 mod clock;
 mod failure;
 mod key;
@@ -8,6 +9,7 @@ mod snapshot;
 mod store;
 mod sync;
 
+pub use as_key::{AsKey, KeyBuffer};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use failure::{Failure, FailureKind};
 pub use key::{Key, KeyBuf};

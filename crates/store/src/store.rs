@@ -3,21 +3,42 @@
 use std::fmt;
 use std::future::Future;
 
-use tollgate_core::{Decision, Micros, Request, RequestError};
+use tollgate_core::{Decision, Denied, Inspection, Micros, Outcome, Policy, Request, RequestError};
 
 use crate::failure::{Failure, FailureKind};
+use crate::key::Key;
 
 /// A store of rate limit state, with its own clock.
+///
+/// A service can bring a store of its own: one that counts, filters or forwards requests to another
+/// store, or one that keeps [`KeyState`](tollgate_core::KeyState) elsewhere and decides with
+/// [`decide`](tollgate_core::decide).
 pub trait Store {
-    /// Decides each request as a whole; returns one answer per request, in order.
+    /// Decides each request as a whole: all of its checks are charged, or none. Returns one answer per
+    /// request, in order.
+    ///
+    /// A denial is an answer. [`StoreError::Unavailable`] lets the policies decide, as their
+    /// [`OnStoreError`](tollgate_core::OnStoreError) says.
     fn decide(
         &self,
         requests: &[Request<'_>],
     ) -> impl Future<Output = Vec<Result<Answer, StoreError>>> + Send;
+
+    /// Returns the state of a key. The default implementation returns an error.
+    fn inspect(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+    ) -> impl Future<Output = Result<Inspection, StoreError>> + Send {
+        let _ = (policy, key);
+        let error = StoreError::unavailable(FailureKind::Rejected, "it does not inspect keys");
+        std::future::ready(Err(error))
+    }
 }
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a denied request must not proceed"]
 pub struct Answer {
     /// One decision per check, in order.
     pub decisions: Vec<Decision>,
@@ -28,11 +49,32 @@ impl Answer {
     ///
     /// # Panics
     /// Panics if there is more than one decision, or none.
-    #[must_use]
     pub fn into_decision(self) -> Decision {
         #[expect(clippy::expect_used, reason = "documented")]
         let [decision] = self.decisions.try_into().expect("the request has a single check");
         decision
+    }
+
+    /// Returns what the caller does after this answer: proceed if every check was admitted, after the
+    /// longest of their delays, or not.
+    pub fn outcome(&self) -> Outcome {
+        let denials =
+            self.decisions.iter().filter_map(|decision| decision.outcome().into_result().err());
+        match (self.allowed(), self.retry_after()) {
+            (true, _) => {
+                let delay = self.decisions.iter().map(|decision| decision.delay).max();
+                Outcome::Allowed { delay: delay.unwrap_or_default().into() }
+            }
+            (false, Some(time)) => Outcome::Denied(Denied::RetryAfter(time.into())),
+            // One of the denials has no time to retry: that is the reason.
+            (false, None) => {
+                let reason = denials.reduce(|reason, denied| match reason {
+                    Denied::RetryAfter(_) | Denied::OtherCheck => denied,
+                    _ => reason,
+                });
+                Outcome::Denied(reason.unwrap_or(Denied::OtherCheck))
+            }
+        }
     }
 
     /// Returns whether every check was admitted.
@@ -119,4 +161,12 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl std::error::Error for StoreError {}
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // The message is that of the cause.
+            StoreError::Request(error) => error.source(),
+            StoreError::Unavailable(failure) => failure.source(),
+        }
+    }
+}

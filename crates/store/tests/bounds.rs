@@ -41,7 +41,7 @@ fn ten_million_keys_need_constant_memory_and_a_denied_key_stays_denied() {
     let bench = Bench::new(1_000_000, TableFull::Deny);
     let limit = policy("5/min log; 10/min");
     for _ in 0..10 {
-        bench.check(&limit, "attacker");
+        let _ = bench.check(&limit, "attacker");
     }
     let simple = policy("10/min");
     let mut peak = 0;
@@ -67,15 +67,15 @@ fn ten_million_keys_need_constant_memory_and_a_denied_key_stays_denied() {
 fn recovered_entries_are_evicted_first_then_the_soonest_to_recover() {
     let bench = Bench::new(3, TableFull::Deny);
     let (fast, slow) = (policy("10/s"), policy("10/h"));
-    bench.check(&slow, "slow");
-    bench.check(&fast, "fast");
-    bench.check(&policy("10/min"), "middle");
+    let _ = bench.check(&slow, "slow");
+    let _ = bench.check(&fast, "fast");
+    let _ = bench.check(&policy("10/min"), "middle");
     bench.clock.advance(Micros::from_millis(200));
     // `fast` has recovered: it is removed without loss.
-    bench.check(&slow, "new 1");
+    let _ = bench.check(&slow, "new 1");
     assert_eq!(bench.store.stats().evicted, 0);
     // Of three live entries, `middle` is now the soonest to recover.
-    bench.check(&slow, "new 2");
+    let _ = bench.check(&slow, "new 2");
     assert_eq!(bench.store.stats().evicted, 1);
     assert_eq!(bench.check(&slow, "slow").remaining, 8, "it was not evicted");
     assert_eq!(
@@ -88,12 +88,12 @@ fn recovered_entries_are_evicted_first_then_the_soonest_to_recover() {
 fn a_refund_makes_an_entry_evictable_sooner() {
     let bench = Bench::new(2, TableFull::Deny);
     let limit = policy("10/h");
-    bench.execute(Operation::Check { lease: None }, &limit, "a", Cost::from(2));
-    bench.execute(Operation::Check { lease: None }, &limit, "b", Cost::from(3));
+    let _ = bench.execute(Operation::Check { lease: None }, &limit, "a", Cost::from(2));
+    let _ = bench.execute(Operation::Check { lease: None }, &limit, "b", Cost::from(3));
     // This creates the queues: c evicts a, the soonest to recover.
-    bench.execute(Operation::Check { lease: None }, &limit, "c", Cost::from(4));
-    bench.execute(Operation::Refund { time: None }, &limit, "c", Cost::from(3));
-    bench.check(&limit, "d");
+    let _ = bench.execute(Operation::Check { lease: None }, &limit, "c", Cost::from(4));
+    let _ = bench.execute(Operation::Refund { time: None }, &limit, "c", Cost::from(3));
+    let _ = bench.check(&limit, "d");
     assert_eq!(
         bench.execute(Operation::Peek, &limit, "b", Cost::ONE).remaining,
         7,
@@ -107,7 +107,7 @@ fn denying_blocked_and_leased_keys_are_never_evicted() {
     let (log, jobs) = (policy("1/min log"), policy("5 concurrent lease 10min"));
     assert!(bench.check(&log, "denying").allowed());
     assert!(bench.check(&jobs, "leased").allowed());
-    bench.execute(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
+    let _ = bench.execute(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
     // The other keys recover later than those that must stay.
     let other = policy("10/d");
     for index in 0..1_000 {
@@ -138,7 +138,7 @@ fn a_full_table_decides_as_configured() {
 fn a_request_is_denied_as_a_whole_if_one_check_has_no_room() {
     let bench = Bench::new(2, TableFull::Deny);
     let (limit, wide) = (policy("1/min log"), policy("10/min"));
-    bench.check(&limit, "a");
+    let _ = bench.check(&limit, "a");
     let execute = |operation: Operation| {
         let checks =
             ["b", "c"].map(|key| Check { policy: &wide, key: key.as_bytes(), cost: Cost::ONE });
@@ -173,7 +173,7 @@ fn memory_is_freed_as_keys_recover() {
     let limit = policy("10/s");
     let empty = bench.store.bytes();
     for index in 0..200_000 {
-        bench.check(&limit, &format!("key {index}"));
+        let _ = bench.check(&limit, &format!("key {index}"));
     }
     assert!(bench.store.bytes() > empty + 200_000 * 64);
     bench.clock.advance(Micros::from_secs(10));
@@ -190,8 +190,8 @@ fn a_policy_with_its_own_bound_does_not_evict_other_keys() {
     let bench = Bench::new(2, TableFull::Deny);
     let own = policy("10/min").with_max_keys(3);
     let shared = policy("1/min log");
-    bench.check(&shared, "a");
-    bench.check(&shared, "b");
+    let _ = bench.check(&shared, "a");
+    let _ = bench.check(&shared, "b");
     for index in 0..100 {
         assert!(bench.check(&own, &format!("flood {index}")).allowed());
     }

@@ -83,7 +83,7 @@ fn a_flood_of_one_policy_leaves_the_share_of_another() {
         assert!(bench.check(&api, key, 1).allowed());
     }
     for index in 0..100_000 {
-        bench.check(&flooded, &format!("invented {index}"), 1);
+        let _ = bench.check(&flooded, &format!("invented {index}"), 1);
     }
     let known = keys.iter().filter(|key| bench.remaining(&api, key) == 999).count();
     assert_eq!(known, keys.len());
@@ -118,7 +118,7 @@ fn a_table_full_of_denying_keys_of_one_policy_admits_new_keys_of_another() {
     let bench = Bench::new();
     let (login, api) = (named("login", "1/d fixed"), named("api", "10/d fixed"));
     for index in 0..4 * MAX_KEYS {
-        bench.check(&login, &format!("invented {index}"), 1);
+        let _ = bench.check(&login, &format!("invented {index}"), 1);
     }
     let stats = bench.store.stats();
     assert_eq!((stats.keys, stats.evicted), (MAX_KEYS, 0), "denying keys are not evicted");
@@ -134,7 +134,7 @@ fn a_table_full_of_denying_keys_of_one_policy_admits_new_keys_of_another() {
     }
     // A policy with its share displaces no denying key.
     for index in 0..4 * MAX_KEYS {
-        bench.check(&api, &format!("invented {index}"), 10);
+        let _ = bench.check(&api, &format!("invented {index}"), 10);
     }
     let denying = (0..4 * MAX_KEYS)
         .filter(|index| bench.remaining(&login, &format!("invented {index}")) == 0)
@@ -147,10 +147,10 @@ fn leases_are_not_displaced() {
     let bench = Bench::new();
     let (jobs, api) = (named("jobs", "5 concurrent lease 1d"), named("api", "10/d"));
     for index in 0..2 * MAX_KEYS {
-        bench.check(&jobs, &format!("job {index}"), 1);
+        let _ = bench.check(&jobs, &format!("job {index}"), 1);
     }
     for index in 0..2 * MAX_KEYS {
-        bench.check(&api, &format!("user {index}"), 1);
+        let _ = bench.check(&api, &format!("user {index}"), 1);
     }
     let held = (0..2 * MAX_KEYS)
         .filter(|index| bench.remaining(&jobs, &format!("job {index}")) == 4)
@@ -166,11 +166,11 @@ fn inline_limits_share_the_part_of_one_policy() {
     let api = named("api", "10/d");
     let keys: Vec<_> = (0..MAX_KEYS / 4).map(|index| format!("user {index}")).collect();
     for key in &keys {
-        bench.check(&api, key, 1);
+        let _ = bench.check(&api, key, 1);
     }
     for index in 0..20_000 {
         let inline: Policy = format!("{}/d", 2 + index % 500).parse().unwrap();
-        bench.check(&inline, &format!("invented {index}"), 2);
+        let _ = bench.check(&inline, &format!("invented {index}"), 2);
     }
     let known = keys.iter().filter(|key| bench.remaining(&api, key) == 9).count();
     assert_eq!(known, keys.len());
@@ -192,11 +192,11 @@ fn a_refund_or_a_reset_makes_room_in_a_full_table() {
     };
     assert_eq!(new("refused"), 0);
     for key in &admitted[..10] {
-        bench.execute(Operation::Reset, &limit, key, 0);
+        let _ = bench.execute(Operation::Reset, &limit, key, 0);
     }
     assert_eq!(new("after resets"), 10);
     for key in &admitted[10..20] {
-        bench.execute(Operation::Refund { time: None }, &limit, key, 1);
+        let _ = bench.execute(Operation::Refund { time: None }, &limit, key, 1);
     }
     assert_eq!(new("after refunds"), 10);
     bench.clock.advance(Micros::from_secs(86_400));

@@ -82,14 +82,14 @@ fn long_keys_can_be_blocked_inspected_and_reset() {
     let policy: Policy = "3/h".parse().unwrap();
     let (key, other) = (long_key(1), long_key(2));
     let check = Operation::Check { lease: None };
-    execute(&store, check, &key, None).unwrap();
-    execute(&store, Operation::Block { span: None }, &key, None).unwrap();
+    let _ = execute(&store, check, &key, None).unwrap();
+    let _ = execute(&store, Operation::Block { span: None }, &key, None).unwrap();
     assert_eq!(execute(&store, check, &key, None).unwrap().reason, Reason::Blocked);
     assert!(execute(&store, check, &other, None).unwrap().allowed());
     let inspection = store.inspect(&policy, Key::new(&key).unwrap());
     assert_eq!((inspection.block, inspection.limits[0].used), (Some(Block::Forever), 1));
-    execute(&store, Operation::Unblock, &key, None).unwrap();
-    execute(&store, Operation::Reset, &key, None).unwrap();
+    let _ = execute(&store, Operation::Unblock, &key, None).unwrap();
+    let _ = execute(&store, Operation::Reset, &key, None).unwrap();
     assert_eq!(execute(&store, check, &key, None).unwrap().remaining, 2);
 }
 

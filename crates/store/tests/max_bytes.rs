@@ -100,14 +100,14 @@ fn bytes_are_those_of_the_allocator() {
         let bench = Bench::new(|builder| builder);
         for index in 0..20_000 {
             for _ in 0..=index % 3 {
-                bench.check(&policy, &key(index, [8, 100, 300][index % 3]));
+                let _ = bench.check(&policy, &key(index, [8, 100, 300][index % 3]));
                 bench.clock.advance(Micros::new(1));
             }
         }
         bench.assert_accounted(limits);
         for index in 0..15_000 {
             let key = key(index, [8, 100, 300][index % 3]);
-            bench.execute(Operation::Reset, &policy, &key, None);
+            let _ = bench.execute(Operation::Reset, &policy, &key, None);
         }
         bench.assert_accounted(&format!("{limits}, after resets"));
         bench.clock.advance(Micros::from_secs(30 * 86_400));
@@ -132,7 +132,7 @@ fn states_that_grow_on_the_fast_path_are_counted_and_bounded() {
     }
     bench.assert_accounted("logs of 100 entries");
     for index in 0..300_000 {
-        check(index % 1_000);
+        let _ = check(index % 1_000);
     }
     let bytes = bench.store.bytes();
     assert!((2 * MIB..=3 * MIB + ALLOWANCE).contains(&bytes), "{bytes}");
@@ -156,7 +156,7 @@ fn request_ids_and_reservations_are_counted() {
     for index in 0..5_000 {
         let id = Id::from_u128(index);
         let reserve = Operation::Reserve { id, max_wait: Micros::from_secs(86_400) };
-        bench.execute(reserve, &policy, b"reserved", None);
+        let _ = bench.execute(reserve, &policy, b"reserved", None);
     }
     bench.assert_accounted("reservations");
     bench.clock.advance(Micros::from_secs(60));
@@ -173,13 +173,13 @@ fn bytes_of_blocks_are_estimated() {
     let bench = Bench::new(|builder| builder.max_keys(64));
     let empty = bench.store.bytes();
     for index in 0..10_000 {
-        bench.execute(Operation::Block { span: None }, &policy, &key(index, 20), None);
+        let _ = bench.execute(Operation::Block { span: None }, &policy, &key(index, 20), None);
     }
     let (counted, allocated) = (bench.store.bytes() - empty, bench.allocated() - empty);
     assert!((allocated..2 * allocated).contains(&counted), "{counted}, not {allocated}");
     assert_eq!(bench.store.stats().block_bytes, counted);
     for index in 0..10_000 {
-        bench.execute(Operation::Unblock, &policy, &key(index, 20), None);
+        let _ = bench.execute(Operation::Unblock, &policy, &key(index, 20), None);
     }
     assert_eq!(bench.store.stats().block_bytes, 0);
 }
@@ -249,7 +249,7 @@ fn checks_that_need_memory_are_refused_if_no_key_can_be_evicted() {
         let (login, log) = (named("login", "1/d fixed"), named("log", "1000000/d log"));
         assert!(bench.check(&log, b"a log").allowed());
         for index in 0..20_000 {
-            bench.check(&login, &key(index, 200));
+            let _ = bench.check(&login, &key(index, 200));
         }
         let stats = bench.store.stats();
         assert!(stats.full > 10_000 && stats.evicted <= 1, "{stats:?}");
@@ -260,7 +260,7 @@ fn checks_that_need_memory_are_refused_if_no_key_can_be_evicted() {
             bench.clock.advance(Micros::new(1));
             let decision = bench.check(&log, b"a log");
             assert!(decision.allowed || decision.reason == Reason::Store, "{index}");
-            bench.execute(Operation::Block { span: None }, &login, &key(index, 100), None);
+            let _ = bench.execute(Operation::Block { span: None }, &login, &key(index, 100), None);
         }
         let bytes = bench.store.bytes();
         assert!(bytes <= MIB + ALLOWANCE && bench.allocated() <= MIB + 2 * ALLOWANCE, "{bytes}");
@@ -301,7 +301,7 @@ fn settlements_are_remembered_while_request_ids_use_up_their_bytes() {
     let before = bench.remaining(&policy, b"k");
     for number in 0..20_000_u32 {
         let id = number.to_le_bytes();
-        bench.execute(check, &policy, b"k", Some(&id));
+        let _ = bench.execute(check, &policy, b"k", Some(&id));
         let first = settle(&id).unwrap().into_decision();
         assert!(first.changed && !first.replayed);
         assert!(settle(&id).unwrap().into_decision().replayed, "it is settled once");

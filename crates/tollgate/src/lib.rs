@@ -16,6 +16,8 @@
 //! - [`Limit`] describes the notation of limits, [`Decision`] the result of a check, and
 //!   [`Operation`] all operations.
 
+#[cfg(feature = "tokio")]
+mod guard;
 mod id;
 mod limiter;
 mod lists;
@@ -24,6 +26,11 @@ mod overrides;
 mod policies;
 mod tiers;
 
+#[cfg(feature = "tokio")]
+#[doc(hidden)]
+pub use guard::task;
+#[cfg(feature = "tokio")]
+pub use guard::{AcquireError, Charge, Permit};
 pub use id::random_id;
 #[cfg(feature = "redis")]
 pub use limiter::LimiterBuilder;
@@ -37,10 +44,11 @@ pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTi
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_core::{
-    Ban, BanError, BanInspection, Block, Check, Cost, Decision, Denied, Id, IdError, Inspection,
-    KeyList, Kind, LeaseInspection, Limit, LimitDecision, LimitError, LimitInspection, Listed,
-    MAX_KEY_LEN, Micros, NotationError, OnStoreError, Operation, Outcome, Policy, PolicyError,
-    Reason, Request, RequestError, ReservationInspection, Source, Spec, Timestamp, parse_duration,
+    Ban, BanError, BanInspection, Block, Check, Cost, CostError, Decision, Denied, Id, IdError,
+    Inspection, KeyList, Kind, LeaseInspection, Limit, LimitDecision, LimitError, LimitInspection,
+    Listed, MAX_KEY_LEN, Micros, NotationError, OnStoreError, Operation, Outcome, Policy,
+    PolicyError, Reason, Request, RequestError, ReservationInspection, Source, Spec, Timestamp,
+    parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]
@@ -50,9 +58,9 @@ pub use tollgate_redis::{
 };
 #[doc(inline)]
 pub use tollgate_store::{
-    Answer, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, ManualClock, MemoryStats,
-    QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError, StoreError,
-    TableFull,
+    Answer, AsKey, Clock, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, KeyBuffer,
+    ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, QuarantinedSnapshot, RestoreReport,
+    SaveReport, SnapshotDir, SnapshotError, Store, StoreError, TableFull,
 };
 
 /// Compiles and runs the examples of the README.

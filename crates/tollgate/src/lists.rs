@@ -55,7 +55,6 @@ pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screening<'a>, Request
 
 impl Screening<'_> {
     /// Returns the request for the store, if it has anything to decide.
-    #[cfg(feature = "redis")]
     pub(crate) fn store_request(&self) -> Option<Request<'_>> {
         match self {
             Screening::Unlisted(request) => Some(*request),

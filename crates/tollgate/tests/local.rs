@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate::{Ban, Cost, Decision, Key, Limiter, Micros, OnStoreError, Policy, Reason, Source};
+use tollgate::{Ban, Cost, Decision, Key, Limiter, OnStoreError, Policy, Reason, Source};
 use tollgate_testkit::Server;
 
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ async fn admitted(limiters: &[Limiter], policy: &Policy, name: &str, times: usiz
     let mut admitted = vec![0; limiters.len()];
     for _ in 0..times {
         for (limiter, count) in limiters.iter().zip(&mut admitted) {
-            *count += usize::from(limiter.check(policy, key(name)).await.unwrap().allowed());
+            *count += usize::from(limiter.check(policy, key(name)).await.allowed());
         }
     }
     admitted
@@ -54,7 +54,7 @@ async fn wait_until_charged(limiters: &[Limiter]) {
 }
 
 async fn peek(limiter: &Limiter, policy: &Policy, name: &str) -> Decision {
-    limiter.peek(policy, key(name), Cost::ONE).await.unwrap()
+    limiter.peek(policy, key(name), Cost::ONE).await
 }
 
 #[test]
@@ -83,7 +83,7 @@ async fn shares_add_up_to_each_limit_and_are_charged_when_the_server_is_back() {
         let mut sorted = counts.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [3, 3, 4], "{}", policy.name());
-        let denied = limiters[0].check(policy, key("a")).await.unwrap();
+        let denied = limiters[0].check(policy, key("a")).await;
         assert!(denied.degraded && denied.source == Source::Fallback, "{denied:?}");
         assert!(denied.reason == Reason::Limit && denied.retry_after().is_some(), "{denied:?}");
     }
@@ -114,9 +114,9 @@ async fn a_key_that_the_store_has_denied_gets_no_share() {
     server.kill();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     for _ in 0..3 {
-        let denied = limiter.check(&local, key("a")).await.unwrap();
+        let denied = limiter.check(&local, key("a")).await;
         assert!(!denied.allowed() && denied.retry_after().is_some());
-        assert!(limiter.check(&open, key("a")).await.unwrap().allowed());
+        assert!(limiter.check(&open, key("a")).await.allowed());
     }
 }
 
@@ -127,23 +127,23 @@ async fn blocks_and_bans_that_this_process_has_seen_still_deny() {
     let limiter = &limiters[0];
     let policy = named("a", "9/d");
     for name in ["seen", "set", "lifted"] {
-        limiter.block(&policy, key(name), Some(Micros::from_secs(600))).await.unwrap();
+        let _ = limiter.block(&policy, key(name), Some(Duration::from_secs(600))).await.unwrap();
     }
-    limiter.unblock(&policy, key("lifted")).await.unwrap();
+    let _ = limiter.unblock(&policy, key("lifted")).await.unwrap();
     let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
     let banning = named("b", "1/min").with_ban(Ban::new(1, second, hour).unwrap());
-    assert!(limiter.check(&banning, key("banned")).await.unwrap().allowed());
-    let denied = limiter.check(&banning, key("banned")).await.unwrap();
+    assert!(limiter.check(&banning, key("banned")).await.allowed());
+    let denied = limiter.check(&banning, key("banned")).await;
     assert_eq!((denied.reason, denied.banned_for()), (Reason::Limit, Some(hour.into())));
     server.kill();
-    let denied = limiter.check(&banning, key("banned")).await.unwrap();
+    let denied = limiter.check(&banning, key("banned")).await;
     assert_eq!((denied.reason, denied.degraded), (Reason::Blocked, true));
     // A share counts no denials.
     for reason in [Reason::Limit; 4] {
-        assert_eq!(limiter.check(&banning, key("another")).await.unwrap().reason, reason);
+        assert_eq!(limiter.check(&banning, key("another")).await.reason, reason);
     }
     for (name, reason) in [("seen", Reason::Blocked), ("lifted", Reason::Limit)] {
-        let decision = limiter.check(&policy, key(name)).await.unwrap();
+        let decision = limiter.check(&policy, key(name)).await;
         assert_eq!((decision.reason, decision.degraded), (reason, true), "{name}");
     }
 }
@@ -153,13 +153,13 @@ async fn leases_are_shared_and_those_of_the_store_count() {
     let server = Server::with(|config| config.line("appendonly yes"));
     let limiters = open(&server, 2).await;
     let policy = named("slots", "4 concurrent lease 10min");
-    let held = limiters[0].check(&policy, key("a")).await.unwrap().lease.unwrap();
+    let held = limiters[0].check(&policy, key("a")).await.lease.unwrap();
     server.kill();
     // The share is two places, and one is taken.
     let leases = async |limiter: &Limiter| {
         let mut leases = Vec::new();
         for _ in 0..4 {
-            let decision = limiter.check(&policy, key("a")).await.unwrap();
+            let decision = limiter.check(&policy, key("a")).await;
             leases.extend(decision.lease.filter(|_| decision.allowed()));
         }
         leases
@@ -187,7 +187,7 @@ async fn a_key_whose_leases_were_all_released_is_not_pending() {
     let limiters = open(&server, 1).await;
     let limiter = &limiters[0];
     let policy = named("slots", "4 concurrent lease 10min");
-    let lease = async || limiter.check(&policy, key("a")).await.unwrap().lease.unwrap();
+    let lease = async || limiter.check(&policy, key("a")).await.lease.unwrap();
     let held = lease().await;
     server.kill();
     let local = lease().await;
@@ -205,7 +205,7 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     let server = Server::start();
     let limiter = &open(&server, 1).await[0];
     let policy = named("a", "1/d fixed");
-    assert!(limiter.check(&policy, key("hot")).await.unwrap().allowed());
+    assert!(limiter.check(&policy, key("hot")).await.allowed());
     let calls = || {
         let stats = server.command(&["INFO", "commandstats"]).text();
         let line =
@@ -216,7 +216,7 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     let (before, start, mut checks) = (calls(), Instant::now(), 0_u64);
     while start.elapsed() < Duration::from_secs(3) {
         for _ in 0..1_000 {
-            let decision = limiter.check(&policy, key("hot")).await.unwrap();
+            let decision = limiter.check(&policy, key("hot")).await;
             assert!(!decision.allowed() && decision.retry_after().is_some());
         }
         checks += 1_000;
@@ -227,8 +227,8 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     assert!(checks > 10 * calls && limiter.stats().denied_from_memory >= checks - calls);
     // Another process resets the key.
     let other = Limiter::open(&server.url()).await.unwrap();
-    other.reset(&policy, key("hot")).await.unwrap();
-    let is_admitted = async || limiter.check(&policy, key("hot")).await.unwrap().allowed();
+    let _ = other.reset(&policy, key("hot")).await.unwrap();
+    let is_admitted = async || limiter.check(&policy, key("hot")).await.allowed();
     let start = Instant::now();
     while !is_admitted().await {
         assert!(start.elapsed() < Duration::from_secs(3), "the reset was not seen");

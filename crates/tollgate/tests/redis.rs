@@ -142,9 +142,9 @@ async fn each_operation_has_a_method() {
     let limiter = open(&server).await;
     let (bucket, slots) = (limiter.limit("3/h").unwrap(), policy("1 concurrent lease 60s"));
     let (one, key) = (Cost::ONE, key());
-    assert!(limiter.check(&bucket, key).await.unwrap().allowed());
+    assert!(limiter.check(&bucket, key).await.allowed());
     assert_eq!(limiter.take(&bucket, key, Cost::from(9)).await.unwrap().granted, 2);
-    assert!(!limiter.peek(&bucket, key, one).await.unwrap().allowed());
+    assert!(!limiter.peek(&bucket, key, one).await.allowed());
     let hours = Micros::from_secs(7_200);
     let reserved = limiter.reserve(&bucket, key, one, hours).await.unwrap();
     assert!(reserved.allowed && reserved.delay > Micros::ZERO);
@@ -153,11 +153,11 @@ async fn each_operation_has_a_method() {
     assert_eq!(limiter.refund(&bucket, key, one, None).await.unwrap().granted, 1);
     assert_eq!(limiter.penalize(&bucket, key, Cost::from(2)).await.unwrap().granted, 2);
     assert!(limiter.block(&bucket, key, None).await.unwrap().changed);
-    assert_eq!(limiter.check(&bucket, key).await.unwrap().reason, Reason::Blocked);
+    assert_eq!(limiter.check(&bucket, key).await.reason, Reason::Blocked);
     assert!(limiter.inspect(&bucket, key).await.unwrap().block.is_some());
     assert!(limiter.unblock(&bucket, key).await.unwrap().changed);
     assert_eq!(limiter.reset(&bucket, key).await.unwrap().remaining, 3);
-    let lease = limiter.check(&slots, key).await.unwrap().lease.unwrap();
+    let lease = limiter.check(&slots, key).await.lease.unwrap();
     assert!(limiter.renew(&slots, key, lease).await.unwrap().changed);
     assert!(limiter.release(&slots, key, lease).await.unwrap().changed);
     assert!(!limiter.release(&slots, key, lease).await.unwrap().changed);
@@ -189,7 +189,7 @@ async fn listed_checks_are_decided_without_the_store() {
     assert_eq!(remaining, (1, 0), "the denied request was not charged");
     // A listed key needs no store.
     server.kill();
-    let listed = limiters[1].check(&ip, Key::new("6.6.6.9").unwrap()).await.unwrap();
+    let listed = limiters[1].check(&ip, Key::new("6.6.6.9").unwrap()).await;
     assert_eq!((listed.reason, listed.degraded), (Reason::DenyList, false));
 }
 
@@ -206,14 +206,14 @@ async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     let server = Server::start();
     // The breaker may open before the third request.
     let options = RedisOptions { breaker: false, ..RedisOptions::default() };
-    let builder = Limiter::builder().deadline(Duration::from_millis(15)).redis(options);
+    let builder = Limiter::builder().deadline(Duration::from_millis(15)).redis_options(options);
     let limiter = builder.open(&server.url()).await.unwrap();
     let closed = policy("10/h");
     let open = policy("10/h log").with_on_store_error(OnStoreError::Allow);
     server.pause();
     let started = tokio::time::Instant::now();
-    assert_degraded(&limiter.check(&closed, key()).await.unwrap(), false);
-    assert_degraded(&limiter.check(&open, key()).await.unwrap(), true);
+    assert_degraded(&limiter.check(&closed, key()).await, false);
+    assert_degraded(&limiter.check(&open, key()).await, true);
     let both = [(&open, "a"), (&closed, "b")];
     let checks = both.map(|(policy, key)| Check { policy, key: key.as_bytes(), cost: Cost::ONE });
     let request = Request { operation: CHECK, checks: &checks, request_id: None };
@@ -226,7 +226,7 @@ async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     assert_eq!(limiter.stats().errors, errors.into());
     assert_eq!((limiter.stats().degraded_allowed, limiter.stats().degraded_denied), (1, 3));
     server.resume();
-    wait_until("an answer", async || !limiter.check(&closed, key()).await.unwrap().degraded).await;
+    wait_until("an answer", async || !limiter.check(&closed, key()).await.degraded).await;
 }
 
 #[tokio::test]
@@ -234,9 +234,9 @@ async fn the_policy_decides_while_a_killed_server_is_unavailable() {
     let server = Server::start();
     let limiter = open(&server).await;
     let api = policy("2/h").with_on_store_error(OnStoreError::Allow);
-    assert!(!limiter.check(&api, key()).await.unwrap().degraded);
+    assert!(!limiter.check(&api, key()).await.degraded);
     server.kill();
-    wait_until("a failure", async || limiter.check(&api, key()).await.unwrap().degraded).await;
+    wait_until("a failure", async || limiter.check(&api, key()).await.degraded).await;
     // Operations other than checks have no fallback and return the error.
     let error = limiter.reset(&api, key()).await.unwrap_err();
     let StoreError::Unavailable(failure) = &error else { panic!("{error:?}") };
@@ -248,7 +248,7 @@ async fn the_policy_decides_while_a_killed_server_is_unavailable() {
     let zero = limiter.take(&api, key(), Cost::ZERO).await;
     assert_eq!(zero, Err(StoreError::Request(RequestError::ZeroAmount("take"))));
     server.restart();
-    wait_until("an answer", async || !limiter.check(&api, key()).await.unwrap().degraded).await;
+    wait_until("an answer", async || !limiter.check(&api, key()).await.degraded).await;
 }
 
 #[tokio::test]
@@ -257,12 +257,11 @@ async fn a_limiter_opens_while_its_server_is_unavailable() {
     let url = server.url();
     server.kill();
     let limiter = Limiter::open(&url).await.unwrap();
-    assert_degraded(&limiter.check(&policy("1/h"), key()).await.unwrap(), false);
+    assert_degraded(&limiter.check(&policy("1/h"), key()).await, false);
     server.restart();
     let store = limiter.as_redis().unwrap();
     wait_until("the server", async || store.ready().await.is_ok()).await;
-    wait_until("an answer", async || limiter.check(&policy("1/h"), key()).await.unwrap().allowed)
-        .await;
+    wait_until("an answer", async || limiter.check(&policy("1/h"), key()).await.allowed).await;
 }
 
 #[tokio::test]
@@ -275,13 +274,13 @@ async fn futures_dropped_at_any_point_leave_the_limiter_intact() {
         for _ in 0..polls {
             let mut context = Context::from_waker(Waker::noop());
             if let Poll::Ready(decision) = check.as_mut().poll(&mut context) {
-                assert!(decision.unwrap().allowed());
+                assert!(decision.allowed());
                 break;
             }
             tokio::task::yield_now().await;
         }
     }
-    let after = limiter.check(&api, key()).await.unwrap();
+    let after = limiter.check(&api, key()).await;
     assert!(after.allowed() && !after.degraded && after.remaining >= 100 - 21, "{after:?}");
     assert_eq!(limiter.stats().errors.len(), 0);
 }
@@ -312,8 +311,8 @@ async fn namespaces_have_separate_counts() {
     let api = policy("1/h");
     for namespace in ["shop", "bank"] {
         let limiter = builder().namespace(namespace).open(&server.url()).await.unwrap();
-        assert!(limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
-        assert!(!limiter.check(&api, key()).await.unwrap().allowed(), "{namespace}");
+        assert!(limiter.check(&api, key()).await.allowed(), "{namespace}");
+        assert!(!limiter.check(&api, key()).await.allowed(), "{namespace}");
     }
 }
 
@@ -324,7 +323,7 @@ async fn a_limiter_connects_with_tls_and_a_client_certificate() {
         .ca(server.ca_path())
         .client_certificate(server.client_cert_path(), server.client_key_path());
     let limiter = builder.open(&server.url()).await.unwrap();
-    let decision = limiter.check(&policy("1/h"), key()).await.unwrap();
+    let decision = limiter.check(&policy("1/h"), key()).await;
     assert!(decision.allowed() && !decision.degraded, "{:?}", limiter.stats());
 }
 
@@ -354,7 +353,7 @@ async fn a_namespace_with_its_own_clock_is_flushed() {
     let real = RedisStore::open(&server.url(), options).unwrap();
     real.ready().await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
-    assert!(trial.check(&policy("1/h"), key()).await.unwrap().allowed());
+    assert!(trial.check(&policy("1/h"), key()).await.allowed());
     let error = real.flush_namespace().await.unwrap_err();
     assert!(matches!(error, FlushError::ServerClock { .. }), "{error}");
     assert_eq!(trial.as_redis().unwrap().flush_namespace().await, Ok(1));

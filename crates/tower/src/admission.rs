@@ -6,18 +6,13 @@ use std::time::Duration;
 
 use http::response::Parts as ResponseParts;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tollgate::task::{Completed, complete};
 use tollgate::{
-    Check, Cost, Decision, Id, Limiter, Operation, Policy, Reason, Request, RequestError,
-    StoreError,
+    Answer, Cost, Decision, Id, Limiter, Operation, Permit, Policy, Reason, Request, StoreError,
 };
 
 use crate::layer::{Charging, Config};
 use crate::rule::RuleCheck;
-use crate::task::{Completed, complete};
-
-/// A lease is renewed after this part of its length, so that one failed renewal does not lose it.
-const RENEWALS_PER_LEASE: u32 = 3;
 
 /// The decisions about an admitted request, in the extensions of the request.
 ///
@@ -42,9 +37,8 @@ pub struct Admission(Arc<Inner>);
 struct Inner {
     config: Arc<Config>,
     checks: Vec<RuleCheck>,
-    decisions: Vec<Decision>,
-    /// Keeps the leases, and releases them when it is dropped.
-    _lease: Option<Lease>,
+    /// Has the decisions, and holds the leases.
+    permit: Permit,
     /// The admission by a layer further outside.
     outer: Option<Admission>,
 }
@@ -53,11 +47,17 @@ impl Admission {
     pub(crate) fn new(
         config: &Arc<Config>,
         checks: Vec<RuleCheck>,
-        decisions: Vec<Decision>,
+        answer: Answer,
         outer: Option<Admission>,
+        request_id: Option<Id>,
     ) -> Self {
-        let _lease = Lease::new(config, &checks, &decisions);
-        Admission(Arc::new(Inner { config: Arc::clone(config), checks, decisions, _lease, outer }))
+        let borrowed: Vec<_> = checks.iter().map(RuleCheck::borrow).collect();
+        let mut permit = Permit::from_answer(&config.limiter, &borrowed, answer, request_id);
+        if config.reports_errors() {
+            let config = Arc::clone(config);
+            permit = permit.on_error(move |error| config.report(error));
+        }
+        Admission(Arc::new(Inner { config: Arc::clone(config), checks, permit, outer }))
     }
 
     /// The policies that were checked and the decisions, in the order of the layers from the outside
@@ -72,7 +72,7 @@ impl Admission {
 
     /// The decisions of the innermost layer.
     pub(crate) fn own_decisions(&self) -> impl Iterator<Item = (&Policy, &Decision)> + Clone {
-        self.0.checks.iter().map(|check| &check.policy).zip(&self.0.decisions)
+        self.0.checks.iter().map(|check| &check.policy).zip(self.0.permit.decisions())
     }
 
     /// The greatest cost that all policies would still admit; `None` if no limit was checked. Shadow
@@ -117,83 +117,10 @@ impl fmt::Debug for Admission {
     }
 }
 
-/// The leases of a request. They are renewed until this is dropped, and then released.
-struct Lease {
-    config: Arc<Config>,
-    held: Arc<[(RuleCheck, Id)]>,
-    renewal: Option<AbortHandle>,
-    runtime: Option<Handle>,
-}
-
-impl Lease {
-    fn new(config: &Arc<Config>, checks: &[RuleCheck], decisions: &[Decision]) -> Option<Self> {
-        let leased = checks.iter().zip(decisions);
-        let held: Arc<[_]> =
-            leased.filter_map(|(check, decision)| Some((check.clone(), decision.lease?))).collect();
-        let limits = held.iter().flat_map(|(check, _)| check.policy.limits());
-        let leases = limits.filter(|limit| limit.is_concurrent());
-        let shortest = leases.map(|limit| Duration::from(limit.spec().window)).min()?;
-        let runtime = Handle::try_current().ok();
-        let renewal = runtime.as_ref().map(|runtime| {
-            let renewal =
-                renew(Arc::clone(config), Arc::clone(&held), shortest / RENEWALS_PER_LEASE);
-            runtime.spawn(renewal).abort_handle()
-        });
-        Some(Lease { config: Arc::clone(config), held, renewal, runtime })
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if let Some(renewal) = &self.renewal {
-            renewal.abort();
-        }
-        let release = self.held.iter().map(|(check, lease)| {
-            (Operation::Release { lease: *lease }, check.clone(), Cost::ZERO)
-        });
-        let release = execute(Arc::clone(&self.config), release.collect());
-        complete(self.runtime.as_ref(), release);
-    }
-}
-
-async fn renew(config: Arc<Config>, held: Arc<[(RuleCheck, Id)]>, interval: Duration) {
-    loop {
-        tokio::time::sleep(interval).await;
-        let renewals = held
-            .iter()
-            .map(|(check, lease)| (Operation::Renew { lease: *lease }, check.clone(), Cost::ZERO));
-        execute(Arc::clone(&config), renewals.collect()).await;
-    }
-}
-
-/// Executes independent operations, and reports their errors.
-async fn execute(config: Arc<Config>, operations: Vec<(Operation, RuleCheck, Cost)>) {
-    if operations.is_empty() {
-        return;
-    }
-    let checks: Vec<_> = operations
-        .iter()
-        .map(|(_, check, cost)| [Check { policy: &check.policy, key: &check.key, cost: *cost }])
-        .collect();
-    let requests: Vec<_> = operations
-        .iter()
-        .zip(&checks)
-        .map(|((operation, ..), checks)| Request {
-            operation: *operation,
-            checks,
-            request_id: None,
-        })
-        .collect();
-    for result in config.limiter.decide_batch(&requests).await {
-        config.report(result);
-    }
-}
-
 /// An admitted request that has no response yet. If it is dropped, its charge is undone, or made,
 /// according to how far it got.
 pub(crate) struct InFlight {
     admission: Admission,
-    request_id: Option<Id>,
     stage: Stage,
     runtime: Option<Handle>,
 }
@@ -209,9 +136,8 @@ enum Stage {
 }
 
 impl InFlight {
-    pub(crate) fn new(admission: Admission, request_id: Option<Id>) -> Self {
-        let runtime = Handle::try_current().ok();
-        InFlight { admission, request_id, stage: Stage::Waiting, runtime }
+    pub(crate) fn new(admission: Admission) -> Self {
+        InFlight { admission, stage: Stage::Waiting, runtime: Handle::try_current().ok() }
     }
 
     pub(crate) fn admission(&self) -> &Admission {
@@ -227,119 +153,65 @@ impl InFlight {
     pub(crate) fn finish(mut self, response: &ResponseParts) -> (Admission, Option<Completed<()>>) {
         self.stage = Stage::Finished;
         let admission = self.admission.clone();
-        let inner = Arc::clone(&admission.0);
-        let config = Arc::clone(&inner.config);
-        let operations = match &config.charging {
-            Charging::RefundIf(refund) if refund(response) => self.refunds(),
-            Charging::ChargeIf(charge) if charge(response) => self.charges(),
-            Charging::Settle(cost) => {
-                let is_charged = inner.decisions.iter().any(|decision| charged(decision).is_some());
-                let cost = cost(response).filter(|_| is_charged).zip(self.request_id);
-                let settle = cost.map(|(cost, id)| settle(admission.clone(), id, cost));
-                return (admission, settle.map(Completed::new));
+        let permit = &admission.0.permit;
+        let change = match &admission.0.config.charging {
+            Charging::RefundIf(refund) if refund(response) => Some(reported(permit.refund())),
+            Charging::ChargeIf(is_charged) if is_charged(response) => {
+                Some(Completed::new(charge(admission.clone())))
             }
-            Charging::Before | Charging::RefundIf(_) | Charging::ChargeIf(_) => Vec::new(),
+            Charging::Settle(cost) => cost(response).map(|cost| reported(permit.settle_all(cost))),
+            Charging::Before | Charging::RefundIf(_) | Charging::ChargeIf(_) => None,
         };
-        let settlement = (!operations.is_empty()).then(|| execute(config, operations));
-        (admission, settlement.map(Completed::new))
+        (admission, change)
     }
+}
 
-    fn charged(&self) -> impl Iterator<Item = (&RuleCheck, Cost, &Decision)> {
-        let inner = &self.admission.0;
-        inner.checks.iter().zip(&inner.decisions).filter_map(|(check, decision)| {
-            charged(decision)
-                .filter(|_| has_quota(&check.policy))
-                .map(|cost| (check, cost, decision))
-        })
-    }
-
-    /// The operations that refund what was charged.
-    fn refunds(&self) -> Vec<(Operation, RuleCheck, Cost)> {
-        let refund = |(check, cost, decision): (&RuleCheck, Cost, &Decision)| {
-            (Operation::Refund { time: Some(decision.time) }, check.clone(), cost)
-        };
-        self.charged().map(refund).collect()
-    }
-
-    /// The operations that charge what was only checked.
-    fn charges(&self) -> Vec<(Operation, RuleCheck, Cost)> {
-        let inner = &self.admission.0;
-        let checks = inner.checks.iter().zip(&inner.decisions);
-        checks
-            .filter(|(check, decision)| {
-                let is_listed = decision.reason == Reason::AllowList;
-                check.cost > Cost::ZERO && has_quota(&check.policy) && !is_listed
-            })
-            .map(|(check, _)| (Operation::Penalize, check.clone(), check.cost))
-            .collect()
-    }
+/// The end of a change of a permit, which has reported an error.
+fn reported(
+    change: impl Future<Output = Result<(), StoreError>> + Send + 'static,
+) -> Completed<()> {
+    Completed::new(async move {
+        let _ = change.await;
+    })
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let config = &self.admission.0.config;
-        let operations = match self.stage {
-            Stage::Waiting => self.refunds(),
-            Stage::Called if matches!(config.charging, Charging::ChargeIf(_)) => self.charges(),
-            Stage::Called | Stage::Finished => return,
-        };
-        complete(self.runtime.as_ref(), execute(Arc::clone(config), operations));
+        let runtime = self.runtime.as_ref();
+        match self.stage {
+            Stage::Waiting => {
+                let refund = self.admission.0.permit.refund();
+                complete(runtime, async move {
+                    // The permit has reported an error.
+                    let _ = refund.await;
+                });
+            }
+            Stage::Called if matches!(self.admission.0.config.charging, Charging::ChargeIf(_)) => {
+                complete(runtime, charge(self.admission.clone()));
+            }
+            Stage::Called | Stage::Finished => {}
+        }
     }
 }
 
-/// Whether a policy has a limit that is charged, in contrast to leases, which are released.
-fn has_quota(policy: &Policy) -> bool {
-    policy.limits().iter().any(|limit| !limit.is_concurrent())
-}
-
-/// What a decision charged, if it is certain.
-fn charged(decision: &Decision) -> Option<Cost> {
-    let is_charged = decision.changed && !decision.degraded && !decision.is_shadow_denial();
-    Cost::new(decision.granted).filter(|cost| is_charged && *cost > Cost::ZERO)
-}
-
-/// Replaces the estimate by the actual cost, except for leases, whose cost cannot change.
-async fn settle(admission: Admission, request_id: Id, actual: Cost) {
+/// Charges what was only checked, and reports errors.
+async fn charge(admission: Admission) {
     let inner = &admission.0;
-    let cost = |check: &RuleCheck| match check.policy.has_concurrent() {
-        true => check.cost,
-        false => actual,
+    let is_charged = |check: &RuleCheck, decision: &Decision| {
+        let has_quota = check.policy.limits().iter().any(|limit| !limit.is_concurrent());
+        check.cost > Cost::ZERO && has_quota && decision.reason != Reason::AllowList
     };
-    let checks: Vec<_> = inner
-        .checks
-        .iter()
-        .map(|check| Check { policy: &check.policy, key: &check.key, cost: cost(check) })
+    let checks = inner.checks.iter().zip(inner.permit.decisions());
+    let checks: Vec<_> = checks
+        .filter(|(check, decision)| is_charged(check, decision))
+        .map(|(check, _)| [check.borrow()])
         .collect();
-    let request_id = request_id.to_string();
-    let request = Request {
-        operation: Operation::Settle,
-        checks: &checks,
-        request_id: Some(request_id.as_bytes()),
-    };
-    match inner.config.limiter.decide(&request).await {
-        // Request ids are remembered for a shorter time than this response took.
-        Err(StoreError::Request(RequestError::UnknownCharge)) => {
-            execute(Arc::clone(&inner.config), differences(&admission, actual)).await;
-        }
-        result => {
-            inner.config.report(result);
+    let (operation, request_id) = (Operation::Penalize, None);
+    let requests: Vec<_> =
+        checks.iter().map(|checks| Request { operation, checks, request_id }).collect();
+    for result in inner.config.limiter.decide_batch(&requests).await {
+        if let Err(error) = result {
+            inner.config.report(&error);
         }
     }
-}
-
-/// The operations that turn what was charged into the actual cost.
-fn differences(admission: &Admission, actual: Cost) -> Vec<(Operation, RuleCheck, Cost)> {
-    let checks = admission.0.checks.iter().zip(&admission.0.decisions);
-    let operations = checks.filter_map(|(check, decision)| {
-        let estimate = charged(decision).filter(|_| !check.policy.has_concurrent())?;
-        let more = Cost::new(actual.get().saturating_sub(estimate.get()))?;
-        let less = Cost::new(estimate.get().saturating_sub(actual.get()))?;
-        let refund = Operation::Refund { time: Some(decision.time) };
-        match (more > Cost::ZERO, less > Cost::ZERO) {
-            (true, _) => Some((Operation::Penalize, check.clone(), more)),
-            (_, true) => Some((refund, check.clone(), less)),
-            _ => None,
-        }
-    });
-    operations.collect()
 }

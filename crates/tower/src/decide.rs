@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use tollgate::{Check, Cost, Id, Operation, Request, random_id};
+use tollgate::task::Completed;
+use tollgate::{Cost, Id, Operation, Outcome, Request, random_id};
 
 use crate::admission::{Admission, InFlight};
 use crate::layer::{Charging, Config};
 use crate::rejection::{Denial, Rejection};
 use crate::rule::{KeyFailure, RuleCheck};
-use crate::task::Completed;
 
 /// The result of a decision.
 pub(crate) enum Verdict {
@@ -60,10 +60,7 @@ async fn execute(
 ) -> Verdict {
     let request_id = matches!(config.charging, Charging::Settle(_)).then(random_id);
     let answer = {
-        let checks: Vec<_> = checks
-            .iter()
-            .map(|check| Check { policy: &check.policy, key: &check.key, cost: check.cost })
-            .collect();
+        let checks: Vec<_> = checks.iter().map(RuleCheck::borrow).collect();
         let operation = match config.charging {
             Charging::ChargeIf(_) => Operation::Peek,
             _ => Operation::Check { lease },
@@ -77,14 +74,17 @@ async fn execute(
         Ok(answer) => return Verdict::Rejected(Rejection::Denied(Denial::new(checks, answer))),
         Err(error) => return Verdict::Rejected(Rejection::Failed(error)),
     };
-    let delays = answer.decisions.iter().map(|decision| Duration::from(decision.delay));
-    let delay = delays.max().unwrap_or_default();
-    if let Some(too_long) = delay.checked_sub(config.max_delay).filter(|x| !x.is_zero()) {
-        let denial = Denial::too_long(checks.clone(), answer.decisions.clone(), too_long);
-        // Dropped before the inner service is called, so that the charge is refunded.
-        drop(InFlight::new(Admission::new(&config, checks, answer.decisions, None), None));
-        return Verdict::Rejected(Rejection::Denied(denial));
+    let delay = match answer.outcome() {
+        Outcome::Allowed { delay } => delay,
+        Outcome::Denied(_) => unreachable!("the answer admits the request"),
+    };
+    let too_long = delay.checked_sub(config.max_delay).filter(|x| !x.is_zero());
+    let denied =
+        too_long.map(|time| Denial::too_long(checks.clone(), answer.decisions.clone(), time));
+    let in_flight = InFlight::new(Admission::new(&config, checks, answer, outer, request_id));
+    match denied {
+        // The request in flight is dropped before the inner service is called, and so refunded.
+        Some(denial) => Verdict::Rejected(Rejection::Denied(denial)),
+        None => Verdict::Admitted(in_flight, delay),
     }
-    let admission = Admission::new(&config, checks, answer.decisions, outer);
-    Verdict::Admitted(InFlight::new(admission, request_id), delay)
 }

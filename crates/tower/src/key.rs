@@ -8,11 +8,11 @@ use std::sync::Arc;
 use http::header::HeaderName;
 use http::request::Parts;
 use tollgate::KeyBuf;
+use tollgate::task::BoxFuture;
 
 use crate::BoxError;
 use crate::address::ClientAddress;
 use crate::rule::FromHead;
-use crate::task::BoxFuture;
 
 /// A key, or `None` if the request has none.
 type Extracted = Result<Option<Vec<u8>>, BoxError>;

@@ -42,7 +42,7 @@ pub struct RateLimitLayer {
 /// A function of the head of a response.
 type FromResponse<T> = Arc<dyn Fn(&ResponseParts) -> T + Send + Sync>;
 /// A function that reports an error.
-type ReportError = dyn Fn(&StoreError) + Send + Sync;
+pub(crate) type ReportError = dyn Fn(&StoreError) + Send + Sync;
 /// A function that maps the default response to a rejected request.
 type MapRejection = dyn Fn(&Rejection, &Parts, Response<Bytes>) -> Response<Bytes> + Send + Sync;
 
@@ -250,16 +250,14 @@ impl Config {
         }
     }
 
+    pub(crate) fn reports_errors(&self) -> bool {
+        self.on_error.is_some()
+    }
+
     /// Reports the error of an operation after the decision.
-    pub(crate) fn report<T>(&self, result: Result<T, StoreError>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                if let Some(report) = &self.on_error {
-                    report(&error);
-                }
-                None
-            }
+    pub(crate) fn report(&self, error: &StoreError) {
+        if let Some(report) = &self.on_error {
+            report(error);
         }
     }
 }

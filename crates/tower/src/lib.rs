@@ -11,7 +11,6 @@ mod problem;
 mod rejection;
 mod rule;
 mod service;
-mod task;
 
 pub use address::ClientAddress;
 pub use admission::Admission;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::request::Parts;
-use tollgate::{Cost, Policies, Policy, UnknownPolicy};
+use tollgate::{Check, Cost, Policies, Policy, UnknownPolicy};
 
 use crate::BoxError;
 use crate::key::KeyExtractor;
@@ -82,6 +82,12 @@ pub(crate) struct RuleCheck {
     pub(crate) policy: Policy,
     pub(crate) key: Box<[u8]>,
     pub(crate) cost: Cost,
+}
+
+impl RuleCheck {
+    pub(crate) fn borrow(&self) -> Check<'_> {
+        Check { policy: &self.policy, key: &self.key, cost: self.cost }
+    }
 }
 
 /// Why a request is not checked.

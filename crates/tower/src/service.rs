@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
+use tollgate::task::{BoxFuture, Completed};
 use tower_service::Service;
 
 use crate::admission::{Admission, InFlight};
@@ -18,7 +19,6 @@ use crate::body::ResponseBody;
 use crate::decide::{Verdict, decide};
 use crate::layer::Config;
 use crate::rejection;
-use crate::task::{BoxFuture, Completed};
 
 /// A service that passes admitted requests to an inner service. [`RateLimitLayer`] creates it.
 ///

@@ -136,7 +136,7 @@ impl StoreConfig {
             .max_keys(self.max_keys)
             .max_bytes(self.max_bytes)
             .table_full(self.table_full)
-            .request_id_horizon(self.request_id_horizon.into())
+            .request_id_horizon(self.request_id_horizon)
     }
 
     /// Opens the store with a namespace. A Redis store connects in the background, in the current
@@ -200,7 +200,7 @@ impl StoreConfig {
             tls_server_name: self.tls_server_name.clone(),
             ..RedisOptions::default()
         };
-        Ok(Limiter::builder().deadline(self.deadline).redis(options))
+        Ok(Limiter::builder().deadline(self.deadline).redis_options(options))
     }
 
     /// Returns an error for each password file that cannot be used.

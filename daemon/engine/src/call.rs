@@ -348,7 +348,6 @@ impl Outcome {
     ///
     /// # Panics
     /// There are fewer decisions than checks, or the key was inspected.
-    #[must_use]
     #[expect(clippy::expect_used, reason = "stores return one decision per check")]
     pub fn decision(&self, index: usize) -> &Decision {
         let decisions = match self {

@@ -30,7 +30,7 @@ async fn execute_once(limiter: &Limiter, call: &Call<'_, '_>) -> Result<Outcome,
             if request_id.is_none() =>
         {
             let key = Key::new(&check.key).map_err(StoreError::Request)?;
-            limiter.check_cost(&check.policy, key, check.cost).await.map(Outcome::Decision)
+            Ok(Outcome::Decision(limiter.check_cost(&check.policy, key, check.cost).await))
         }
         (Action::Execute(operation), checks) => {
             let store_checks = StoreChecks::new(checks);

@@ -54,16 +54,14 @@ impl OnStoreError {
 
 /// A named list of limits in canonical order. Cloning is cheap.
 ///
-/// A policy that is parsed from text has the name `=` plus its canonical text, so that it never
-/// shares state with a named policy.
+/// The name and the key of a check find what the key has used: give each policy a name of its own.
 ///
 /// # Example
 /// ```
 /// use tollgate_core::Policy;
-/// let policy: Policy = "120/min fixed; 10/s fixed".parse()?;
-/// assert_eq!(policy.to_string(), "10/s fixed; 120/min fixed");
-/// assert_eq!(policy.name(), "=10/s fixed; 120/min fixed");
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// let policy = Policy::named("api", "120/min fixed; 10/s fixed")?;
+/// assert_eq!((policy.name(), &*policy.to_string()), ("api", "10/s fixed; 120/min fixed"));
+/// # Ok::<(), tollgate_core::PolicyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Policy(Arc<Parts>);
@@ -116,6 +114,29 @@ impl Hash for PolicyIdentity {
 }
 
 impl Policy {
+    /// Creates a policy with a name from the text of its limits.
+    ///
+    /// Usage is stored by the policy's name and the key, so that two policies with different names
+    /// never count together, whatever their limits are.
+    ///
+    /// # Errors
+    /// The name is not valid, see [`Policy::new`]; or the limits are not.
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::Policy;
+    /// let login = Policy::named("login", "5/15min log")?;
+    /// let signup = Policy::named("signup", "5/15min log")?;
+    /// assert!(!login.shares_name(&signup));
+    ///
+    /// let error = Policy::named("log in", "5/15min log").unwrap_err();
+    /// assert!(error.to_string().contains("a policy's name is a letter followed by"));
+    /// # Ok::<(), tollgate_core::PolicyError>(())
+    /// ```
+    pub fn named(name: &str, limits: &str) -> Result<Policy, PolicyError> {
+        Policy::new(name, parse_limits(limits).map_err(PolicyError::Notation)?)
+    }
+
     /// Creates a policy of these limits, in any order. Duplicates are removed.
     ///
     /// # Errors
@@ -125,7 +146,7 @@ impl Policy {
         if !is_plain_name(name) {
             return Err(PolicyError::Name);
         }
-        Policy::named(name.to_owned(), limits.into_iter().collect())
+        Policy::from_parts(name.to_owned(), limits.into_iter().collect())
     }
 
     /// Creates a policy for the limits of another protocol. Its name begins with `@`, so that it
@@ -140,10 +161,10 @@ impl Policy {
         if !is_reserved_name(name) {
             return Err(PolicyError::Name);
         }
-        Policy::named(name.to_owned(), limits.into_iter().collect())
+        Policy::from_parts(name.to_owned(), limits.into_iter().collect())
     }
 
-    fn named(name: String, limits: Vec<Limit>) -> Result<Policy, PolicyError> {
+    fn from_parts(name: String, limits: Vec<Limit>) -> Result<Policy, PolicyError> {
         let limits = canonical(limits)?;
         let name_hash = Policy::hash_of_name(&name);
         Ok(Policy(Arc::new(Parts {
@@ -382,6 +403,20 @@ fn is_reserved_name(name: &str) -> bool {
     name.len() <= 128 && name.strip_prefix('@').is_some_and(is_plain_name)
 }
 
+/// Parses limits without a name, such as those that a request carries itself.
+///
+/// The policy has the name `=` plus its canonical text. Policies of the same text therefore **count
+/// together**, wherever they are parsed; they never share usage with a named policy. For limits that
+/// a program defines, use [`Policy::named`].
+///
+/// # Example
+/// ```
+/// use tollgate_core::Policy;
+/// let (login, signup): (Policy, Policy) = ("5/h".parse()?, "5/60min".parse()?);
+/// assert_eq!(login.name(), "=5/h");
+/// assert!(login.shares_name(&signup));
+/// # Ok::<(), tollgate_core::NotationError>(())
+/// ```
 impl FromStr for Policy {
     type Err = NotationError;
 
@@ -389,7 +424,7 @@ impl FromStr for Policy {
         let invalid = |error| NotationError::from_policy(text, error);
         let limits = canonical(parse_limits(text)?).map_err(invalid)?;
         let name = alloc::format!("={}", Canonical(&limits));
-        Policy::named(name, limits.into_vec()).map_err(invalid)
+        Policy::from_parts(name, limits.into_vec()).map_err(invalid)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Headers of real decisions, parsed by an independent parser.
 
+use std::time::Duration;
+
 use http::header::HeaderMap;
 use proptest::prelude::*;
 use sfv::{BareItem, Item, ListEntry, Parser};
 use tollgate::{
-    Answer, Ban, Check, Cost, Id, Key, KeyList, ManualClock, MemoryLimiter, Micros, Operation,
-    Policy, Request, Timestamp,
+    Answer, Ban, Check, Cost, Id, KeyList, ManualClock, MemoryLimiter, Micros, Operation, Policy,
+    Request, Timestamp,
 };
 
 use super::HeaderStyle::{self, Draft6, Draft11, LegacyDelta, LegacyEpoch};
@@ -57,7 +59,7 @@ fn check(styles: &[HeaderStyle], limits: &str, costs: &[u64], expected: &str) {
     };
     let (last, before) = costs.split_last().unwrap();
     for cost in before {
-        decide_one(cost);
+        let _ = decide_one(cost);
     }
     let last = decide_one(last);
     assert_eq!(lines(&written(styles, &[&api], &last)), expected, "{limits} {costs:?}");
@@ -204,10 +206,11 @@ fn a_banned_key_has_nothing_remaining_until_the_ban_ends() {
 fn a_blocked_key_has_nothing_remaining() {
     let (limiter, _) = limiter();
     let api = policy("api", "10/s");
-    for (span, draft11, delta) in
-        [(Some(Micros::new(7_000_001)), "\"api\";r=0;t=8", Some("8")), (None, "\"api\";r=0", None)]
-    {
-        limiter.block(&api, Key::new(b"a").unwrap(), span);
+    for (span, draft11, delta) in [
+        (Some(Duration::from_micros(7_000_001)), "\"api\";r=0;t=8", Some("8")),
+        (None, "\"api\";r=0", None),
+    ] {
+        assert!(limiter.block(&api, b"a", span).changed);
         let headers =
             written(&[Draft11, LegacyDelta], &[&api], &decide(&limiter, CHECK, &[(&api, 1)]));
         assert_eq!(headers["ratelimit"], draft11);

@@ -249,7 +249,7 @@ impl RedisStore {
     /// Sends a request.
     fn begin(&self, timed: &TimedRequest<'_>) -> PendingAnswer {
         let TimedRequest { request, deadline } = *timed;
-        if let Err(error) = request.validate() {
+        if let Err(error) = request.validate_for_store() {
             return PendingAnswer::Failed(error.into());
         }
         if request.operation.decides()
@@ -374,6 +374,10 @@ impl Store for RedisStore {
             }
         });
         answers.collect()
+    }
+
+    async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
+        RedisStore::inspect(self, policy, key).await
     }
 }
 

@@ -20,9 +20,12 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tollgate_core::{Decision, Micros, Operation, Policy, Request, RequestError, Timestamp};
+use tollgate_core::{
+    Decision, Inspection, Micros, Operation, Policy, Request, RequestError, Timestamp,
+};
 
-use crate::clock::{Clock, ManualClock};
+use crate::clock::Clock;
+use crate::key::Key;
 use crate::store::{Answer, Store, StoreError};
 use crate::sync::{HashState, Mutex, lock};
 use budget::{Budget, Usage};
@@ -66,9 +69,9 @@ pub struct MemoryStoreBuilder {
 }
 
 impl MemoryStoreBuilder {
-    /// Uses a manual clock, for tests and for replaying logs.
-    pub fn clock(mut self, clock: ManualClock) -> Self {
-        self.clock = Some(Clock::Manual(clock));
+    /// Uses this clock in place of the system's, for tests and for replaying logs.
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = Some(clock.into());
         self
     }
 
@@ -216,7 +219,7 @@ impl MemoryStore {
     /// # Errors
     /// Returns an error if the request is invalid; see [`Request::validate`].
     pub fn decide_now(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
-        request.validate()?;
+        request.validate_for_store()?;
         let now = self.clock.now();
         match request.request_id.filter(|_| request.operation != Operation::Peek) {
             Some(id) => self.decide_once(id, request, now),
@@ -376,5 +379,9 @@ impl Default for MemoryStore {
 impl Store for MemoryStore {
     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
         requests.iter().map(|request| self.decide_now(request).map_err(StoreError::from)).collect()
+    }
+
+    async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
+        Ok(MemoryStore::inspect(self, policy, key))
     }
 }

@@ -113,7 +113,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     let log = named("log", "20000/h log");
     for index in 0..10 {
         for _ in 0..4_200 {
-            bench.check(&log, &key(index), 1);
+            let _ = bench.check(&log, &key(index), 1);
             bench.clock.advance(tollgate_core::Micros::new(1));
         }
     }
@@ -123,7 +123,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     assert!(report.most_bytes_per_lock < 70_000, "{report:?}");
 
     for _ in 0..10_000 {
-        bench.check(&log, b"long", 1);
+        let _ = bench.check(&log, b"long", 1);
         bench.clock.advance(tollgate_core::Micros::new(1));
     }
     let report = bench.store.write_snapshot(std::io::sink()).unwrap();

@@ -11,17 +11,18 @@ fn sample() -> (Bench, Vec<u8>) {
     let bench = Bench::with(|builder| builder.max_keys(64));
     for limits in ["10/s burst 20", "10/h fixed", "10/h log", "10/h sliding", "9/h sliding by 1min"]
     {
-        bench.check(&limits.parse().unwrap(), b"k", 3);
+        let _ = bench.check(&limits.parse().unwrap(), b"k", 3);
     }
     let jobs = named("jobs", "5 concurrent lease 60s; 20/min").with_max_keys(10);
-    bench.check(&jobs, b"job", 1);
+    let _ = bench.check(&jobs, b"job", 1);
     let (old, new) = (named("api", "2/s; 9/h log"), named("api", "2/s"));
-    bench.check(&old, b"stray", 1);
-    bench.check(&new, b"stray", 1);
+    let _ = bench.check(&old, b"stray", 1);
+    let _ = bench.check(&new, b"stray", 1);
     let reserve = Operation::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
     assert!(bench.execute(reserve, &new, b"stray", 1).allowed());
-    bench.execute(Operation::Block { span: None }, &new, b"blocked", 0);
-    bench.execute(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
+    let _ = bench.execute(Operation::Block { span: None }, &new, b"blocked", 0);
+    let _ =
+        bench.execute(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);
     let snapshot = bench.saved();
     (bench, snapshot)
 }
@@ -98,9 +99,9 @@ fn flipped_bytes_with_valid_checksums_are_rejected_or_restored_consistently() {
 fn decide_all(bench: &Bench, policies: &[Policy]) {
     for policy in policies {
         for key in [&b"k"[..], b"job", b"stray"] {
-            bench.execute(Operation::Peek, policy, key, 1);
-            bench.execute(Operation::Penalize, policy, key, 9);
-            bench.check(policy, key, 1);
+            let _ = bench.execute(Operation::Peek, policy, key, 1);
+            let _ = bench.execute(Operation::Penalize, policy, key, 9);
+            let _ = bench.check(policy, key, 1);
         }
     }
 }

@@ -30,7 +30,7 @@ fn a_store_is_saved_and_restored() {
     let place = empty_dir("restored").join("created/for it");
     let bench = Bench::new();
     let api = named("api", "5/h");
-    bench.check(&api, b"k", 2);
+    let _ = bench.check(&api, b"k", 2);
     let dir = SnapshotDir::open(&place).unwrap();
     assert_eq!(dir.path(), place);
     let (_, restored) = dir.restore(builder(&bench.clock)).unwrap();
@@ -38,7 +38,7 @@ fn a_store_is_saved_and_restored() {
     let report = dir.save(&bench.store).unwrap();
     assert_eq!(report.keys, 1);
     assert_eq!(fs::metadata(place.join("snapshot")).unwrap().len(), report.bytes);
-    bench.check(&api, b"k", 1);
+    let _ = bench.check(&api, b"k", 1);
     dir.save(&bench.store).unwrap();
     assert_eq!(names(&place), ["lock", "snapshot"]);
     drop(dir);
@@ -69,7 +69,7 @@ fn a_directory_is_locked_for_one_process() {
 fn an_invalid_snapshot_is_quarantined_and_reported() {
     let place = empty_dir("quarantined");
     let bench = Bench::new();
-    bench.check(&named("api", "5/h"), b"k", 1);
+    let _ = bench.check(&named("api", "5/h"), b"k", 1);
     let mut damaged = bench.saved();
     damaged[30] ^= 1;
     let mut newer = bench.saved();
@@ -101,7 +101,7 @@ fn an_invalid_snapshot_is_quarantined_and_reported() {
 fn an_unfinished_file_is_removed_and_the_previous_snapshot_stays() {
     let place = empty_dir("unfinished");
     let bench = Bench::new();
-    bench.check(&named("api", "5/h"), b"k", 1);
+    let _ = bench.check(&named("api", "5/h"), b"k", 1);
     let dir = SnapshotDir::open(&place).unwrap();
     dir.save(&bench.store).unwrap();
     drop(dir);

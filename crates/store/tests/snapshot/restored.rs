@@ -49,7 +49,7 @@ fn keys_of_reserved_policies_are_restored() {
 fn reservations_are_cancelled_after_a_restore() {
     let policy = named("api", "1/s");
     let saved = Bench::new();
-    saved.check(&policy, b"k", 1);
+    let _ = saved.check(&policy, b"k", 1);
     let reserve = Operation::Reserve { id: id(7), max_wait: Micros::from_secs(9) };
     assert_eq!(saved.execute(reserve, &policy, b"k", 1).delay, Micros::from_secs(1));
     let (restored, _) = saved.restored();
@@ -67,9 +67,9 @@ fn blocks_are_restored_with_their_end() {
     let saved = Bench::new();
     for policy in [&api, &own, &unnamed] {
         let block = |key: &[u8], span| saved.execute(Operation::Block { span }, policy, key, 0);
-        block(b"for ever", None);
-        block(b"a minute", Some(Micros::from_secs(60)));
-        block(b"over", Some(Micros::from_secs(1)));
+        let _ = block(b"for ever", None);
+        let _ = block(b"a minute", Some(Micros::from_secs(60)));
+        let _ = block(b"over", Some(Micros::from_secs(1)));
     }
     saved.advance(1);
     let (restored, report) = saved.restored();
@@ -114,7 +114,7 @@ fn all_of_many_blocks_are_restored() {
     let policies = ["a", "b", "c"].map(|name| named(name, "5/s"));
     for index in 0..1_000_u32 {
         let policy = &policies[usize::try_from(index % 3).unwrap()];
-        saved.execute(Operation::Block { span: None }, policy, &index.to_be_bytes(), 0);
+        let _ = saved.execute(Operation::Block { span: None }, policy, &index.to_be_bytes(), 0);
     }
     let mut out = Vec::new();
     let report = saved.store.write_snapshot(&mut out).unwrap();
@@ -139,9 +139,9 @@ fn state_of_a_removed_limit_is_restored_until_it_recovers() {
 fn recovered_keys_are_neither_saved_nor_restored() {
     let (short, long) = (named("short", "5/min"), named("long", "5/h log"));
     let saved = Bench::new();
-    saved.check(&short, b"k", 1);
-    saved.check(&long, b"k", 1);
-    saved.execute(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
+    let _ = saved.check(&short, b"k", 1);
+    let _ = saved.check(&long, b"k", 1);
+    let _ = saved.execute(Operation::Block { span: Some(Micros::from_secs(50)) }, &short, b"k", 0);
     let snapshot = saved.saved();
     saved.advance(60);
     let (_, restored) = builder(&saved.clock).restore(&snapshot).unwrap();
@@ -183,7 +183,7 @@ fn a_smaller_table_keeps_the_keys_that_deny() {
     let (denying, idle) = (named("denying", "1/h log"), named("idle", "9/h log"));
     let saved = Bench::new();
     for key in 0..40_u8 {
-        saved.check(if key < 4 { &denying } else { &idle }, &[key], 1);
+        let _ = saved.check(if key < 4 { &denying } else { &idle }, &[key], 1);
     }
     let (small, report) = saved.restored_with(8);
     assert_eq!((report.keys, report.no_room), (8, 32));
@@ -198,7 +198,7 @@ fn request_ids_are_not_saved() {
     let checks = [Check { policy: &policy, key: b"k", cost: Cost::ONE }];
     let operation = Operation::Check { lease: None };
     let request = Request { operation, checks: &checks, request_id: Some(b"id") };
-    saved.store.decide_now(&request).unwrap();
+    let _ = saved.store.decide_now(&request).unwrap();
     assert!(saved.store.decide_now(&request).unwrap().decisions[0].replayed);
     let (restored, _) = saved.restored();
     assert!(!restored.store.decide_now(&request).unwrap().decisions[0].replayed);
@@ -246,8 +246,8 @@ fn a_snapshot_of_version_2_is_restored_with_long_keys() {
     let (limit, long) = (named("api", "9/h"), [b'k'; 1_000]);
     let keys: [&[u8]; 2] = [b"short", &long];
     for key in keys {
-        bench.check(&limit, key, 4);
-        bench.execute(Operation::Block { span: None }, &named("login", "2/h"), key, 0);
+        let _ = bench.check(&limit, key, 4);
+        let _ = bench.execute(Operation::Block { span: None }, &named("login", "2/h"), key, 0);
     }
     let old = as_version_2(&bench.saved(), &keys);
     let (store, report) = builder(&bench.clock).restore(&old).unwrap();

@@ -72,7 +72,7 @@ fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
     };
     let checks: Vec<_> = (0..if takes_several { 3 } else { 1 }).map(check).collect();
     let request = Request { operation, checks: &checks, request_id: None };
-    if request.validate().is_err() {
+    if request.validate_for_store().is_err() {
         return;
     }
     let answers: Vec<_> =

@@ -7,7 +7,7 @@ use tollgate_redis::{Pem, RedisOptions, RedisStore};
 use tollgate_store::{Clock, ManualClock};
 
 use super::remote::Remote;
-use super::url::OpenError;
+use super::url::{self, OpenError, masked_url};
 use super::{Backend, Limiter};
 use crate::memory::MemoryLimiter;
 
@@ -109,7 +109,7 @@ impl LimiterBuilder {
     }
 
     /// Replaces all options of the store on Redis, including those that this builder has set.
-    pub fn redis(mut self, options: RedisOptions) -> Self {
+    pub fn redis_options(mut self, options: RedisOptions) -> Self {
         self.redis = options;
         self
     }
@@ -119,6 +119,17 @@ impl LimiterBuilder {
     pub fn clock(mut self, clock: ManualClock) -> Self {
         self.redis.clock = Some(clock);
         self
+    }
+
+    /// Opens a store on Redis or Valkey; see [`Limiter::open`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and if the URL names another kind of store.
+    pub async fn redis(self, url: &str) -> Result<Limiter, OpenError> {
+        if !url::is_redis(url) {
+            return Err(OpenError::Unknown(masked_url(url).into()));
+        }
+        self.open(url).await
     }
 
     /// Opens the store at a URL; see [`Limiter::open`].

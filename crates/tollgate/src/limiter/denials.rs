@@ -314,7 +314,7 @@ mod tests {
         // A greater cost is denied, too; a lower one is decided by the store.
         assert!(!fixture.check(3).allowed());
         assert_eq!(fixture.asked.get(), 2);
-        fixture.check(1);
+        let _ = fixture.check(1);
         assert_eq!(fixture.asked.get(), 3);
         let retry_after = first.retry_after().unwrap();
         fixture.clock.advance(Micros::new(retry_after.get() - 400_000 - 1));
@@ -343,16 +343,16 @@ mod tests {
             Operation::Penalize,
         ] {
             let fixture = Fixture::new("1/d fixed");
-            fixture.check(1);
-            fixture.check(1);
-            fixture.execute(operation, &fixture.policy, 1);
+            let _ = fixture.check(1);
+            let _ = fixture.check(1);
+            let _ = fixture.execute(operation, &fixture.policy, 1);
             let asked = fixture.asked.get();
-            fixture.check(1);
+            let _ = fixture.check(1);
             assert_eq!(fixture.asked.get(), asked + 1, "{operation:?}");
         }
         let fixture = Fixture::new("1/d fixed");
-        fixture.check(1);
-        fixture.check(1);
+        let _ = fixture.check(1);
+        let _ = fixture.check(1);
         let more = fixture.policy.with_limits(vec!["2/d fixed".parse().unwrap()]).unwrap();
         assert!(fixture.execute(Operation::Check { lease: None }, &more, 1).allowed());
     }
@@ -361,9 +361,9 @@ mod tests {
     fn a_block_is_remembered_for_a_second() {
         let fixture = Fixture::new("9/d fixed");
         let key = Key::new(b"k").unwrap();
-        fixture.store.block(&fixture.policy, key, None);
+        let _ = fixture.store.block(&fixture.policy, key, None);
         assert!(!fixture.check(1).allowed());
-        fixture.store.unblock(&fixture.policy, key);
+        let _ = fixture.store.unblock(&fixture.policy, key);
         fixture.advance(999);
         assert_eq!(fixture.check(1).reason, Reason::Blocked);
         fixture.advance(1);
@@ -376,7 +376,7 @@ mod tests {
             let fixture = Fixture::new(limits);
             for id in 1..4 {
                 let lease = limits.contains("lease").then(|| tollgate_core::Id::from_u128(id));
-                fixture.execute(Operation::Check { lease }, &fixture.policy, 1);
+                let _ = fixture.execute(Operation::Check { lease }, &fixture.policy, 1);
             }
             assert_eq!(fixture.asked.get(), 3, "{limits}");
         }

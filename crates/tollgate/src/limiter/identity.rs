@@ -1,6 +1,7 @@
 //! The identity of a limiter: whether others share its state, and its name in debug output.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Backend, Limiter};
 
@@ -21,10 +22,8 @@ impl Limiter {
             (Backend::Memory(memory), Backend::Memory(other)) => memory.shares_state(other),
             #[cfg(feature = "redis")]
             (Backend::Redis(redis), Backend::Redis(other)) => redis.shares_state(other),
-            #[cfg(feature = "redis")]
-            (Backend::Memory(_), Backend::Redis(_)) | (Backend::Redis(_), Backend::Memory(_)) => {
-                false
-            }
+            (Backend::Other(store), Backend::Other(other)) => Arc::ptr_eq(store, other),
+            _ => false,
         }
     }
 }
@@ -36,6 +35,7 @@ impl fmt::Debug for Limiter {
             Backend::Memory(memory) => f.debug_tuple("Limiter").field(memory).finish(),
             #[cfg(feature = "redis")]
             Backend::Redis(_) => f.write_str("Limiter(Redis)"),
+            Backend::Other(_) => f.write_str("Limiter(Other)"),
         }
     }
 }

@@ -12,6 +12,7 @@ mod local;
 #[cfg(feature = "redis")]
 mod membership;
 mod operations;
+mod other;
 #[cfg(feature = "redis")]
 mod remote;
 #[cfg(feature = "redis")]
@@ -19,19 +20,21 @@ mod shares;
 mod stats;
 mod url;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "redis")]
-use tollgate_core::Check;
-use tollgate_core::{Cost, Decision, Inspection, NotationError, Operation, Policy, Request};
+use tollgate_core::{Check, Cost, Decision, Inspection, NotationError, Operation, Policy, Request};
 #[cfg(feature = "redis")]
 use tollgate_redis::RedisStore;
-use tollgate_store::{Answer, Key, StoreError};
+use tollgate_store::{Answer, AsKey, KeyBuffer, Store, StoreError};
 
+#[cfg(feature = "tokio")]
+use crate::guard::Waiters;
 use crate::memory::MemoryLimiter;
 
 #[cfg(feature = "redis")]
 pub use builder::LimiterBuilder;
+use other::OtherStore;
 #[cfg(feature = "redis")]
 use remote::Remote;
 pub use stats::LimiterStats;
@@ -47,19 +50,18 @@ pub use url::{OpenError, masked_url};
 ///
 /// # Examples
 /// ```
-/// # tokio_test(async {
-/// use tollgate::{Key, Limiter, Policy};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use tollgate::{Limiter, Outcome, Policy};
 ///
-/// let limiter = Limiter::open("memory").await?;
-/// let api: Policy = "10/s burst 20".parse()?;
-/// assert!(limiter.check(&api, Key::new("user:42")?).await?.allowed());
+/// let limiter = Limiter::memory(); // or Limiter::redis("redis://127.0.0.1").await?
+/// let api = Policy::named("api", "10/s burst 20")?;
+/// match limiter.check(&api, "user:42").await.outcome() {
+///     Outcome::Allowed { delay } => println!("admitted after {delay:?}"), // waits in queues only
+///     Outcome::Denied(denied) => println!("{denied}"),
+/// }
+/// # Ok::<(), tollgate::PolicyError>(())
+/// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # });
-/// # fn tokio_test(f: impl Future<Output = Result<(), Box<dyn std::error::Error>>>) {
-/// #     let mut f = std::pin::pin!(f);
-/// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-/// #     assert!(matches!(f.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(()))));
-/// # }
 /// ```
 #[derive(Clone)]
 pub struct Limiter(Backend);
@@ -69,10 +71,62 @@ enum Backend {
     Memory(MemoryLimiter),
     #[cfg(feature = "redis")]
     Redis(Remote),
+    Other(Arc<OtherStore>),
 }
 
 impl Limiter {
-    /// Opens the store at a URL with the default options.
+    /// Creates a limiter in memory, for up to a million keys. [`MemoryLimiter::builder`] has options.
+    #[must_use]
+    pub fn memory() -> Self {
+        MemoryLimiter::new().into()
+    }
+
+    /// Opens a store on Redis or Valkey with the default options; see [`Limiter::open`].
+    ///
+    /// # Errors
+    /// Returns an error if the URL is invalid or names another kind of store.
+    #[cfg(feature = "redis")]
+    pub async fn redis(url: &str) -> Result<Self, OpenError> {
+        Limiter::builder().redis(url).await
+    }
+
+    /// Creates a limiter on a store of another kind. It decides when its store does; if the store is
+    /// unavailable, the policy's [`OnStoreError`](crate::OnStoreError) decides.
+    ///
+    /// # Examples
+    /// A store that counts the requests to another one:
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use tollgate::{Answer, Limiter, MemoryStore, Policy, Request, Store, StoreError};
+    ///
+    /// #[derive(Default)]
+    /// struct Counted {
+    ///     inner: MemoryStore,
+    ///     requests: AtomicUsize,
+    /// }
+    ///
+    /// impl Store for Counted {
+    ///     async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+    ///         self.requests.fetch_add(requests.len(), Ordering::Relaxed);
+    ///         self.inner.decide(requests).await
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let limiter = Limiter::with_store(Counted::default());
+    /// let api = Policy::named("api", "10/s")?;
+    /// assert!(limiter.check(&api, "user:42").await.allowed());
+    /// # Ok::<(), tollgate::PolicyError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_store(store: impl Store + Send + Sync + 'static) -> Self {
+        Limiter(Backend::Other(Arc::new(OtherStore::new(store))))
+    }
+
+    /// Opens the store at a URL with the default options, so that the configuration of a program
+    /// chooses the store.
     ///
     /// The URL is `memory`, or with the feature `redis` one of `redis://HOST` (a single server),
     /// `redis+cluster://HOST,HOST` (a cluster) and `redis+sentinel://HOST,HOST/MASTER` (a master
@@ -87,7 +141,7 @@ impl Limiter {
         #[cfg(feature = "redis")]
         return Limiter::builder().open(url).await;
         #[cfg(not(feature = "redis"))]
-        Limiter::check_scheme(url).map(|()| MemoryLimiter::new().into())
+        Limiter::check_scheme(url).map(|()| Limiter::memory())
     }
 
     /// Checks that a URL names a known kind of store. [`Limiter::open`] checks the rest of the URL.
@@ -105,32 +159,52 @@ impl Limiter {
     }
 
     /// Checks and charges a cost of 1. With a concurrent limit it acquires a lease: the decision
-    /// carries the lease to release.
+    /// carries the lease to release; [`acquire`](Self::acquire) does so by itself.
     ///
-    /// # Errors
-    /// Returns an error if the request is invalid. A failed store is no error: the policy decides
-    /// instead.
-    pub async fn check(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
+    /// A failed store is no error: the policy decides instead.
+    pub async fn check(&self, policy: &Policy, key: impl AsKey) -> Decision {
         self.check_cost(policy, key, Cost::ONE).await
     }
 
     /// Checks and charges a cost; a cost of 0 is a peek.
+    pub async fn check_cost(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
+        self.decide_valid(Operation::Check { lease: None }, policy, key, cost).await
+    }
+
+    /// Returns what a check of this cost would decide; changes nothing.
+    pub async fn peek(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
+        self.decide_valid(Operation::Peek, policy, key, cost).await
+    }
+
+    /// Executes an operation that decides, and that is valid for every policy, key and cost.
+    async fn decide_valid(
+        &self,
+        operation: Operation,
+        policy: &Policy,
+        key: impl AsKey,
+        cost: Cost,
+    ) -> Decision {
+        if let (Backend::Memory(memory), Operation::Check { .. }) = (&self.0, operation) {
+            return memory.check_cost(policy, key, cost);
+        }
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
+        let checks = [Check::new(policy, &key).with_cost(cost)];
+        let request = Request { operation, checks: &checks, request_id: None };
+        #[expect(clippy::expect_used, reason = "a store that fails lets the policy decide")]
+        let answer = self.decide(&request).await.expect("the request is valid");
+        answer.into_decision()
+    }
+
+    /// Decides several checks together: all are charged if all are admitted, or none is. Each check has
+    /// its own cost, so that requests, tokens and requests in flight can be limited at once. If the
+    /// store fails, the strictest [`OnStoreError`](crate::OnStoreError) of the policies decides.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
-    pub async fn check_cost(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-    ) -> Result<Decision, StoreError> {
-        match &self.0 {
-            Backend::Memory(memory) => Ok(memory.check_cost(policy, key, cost)),
-            #[cfg(feature = "redis")]
-            Backend::Redis(_) => {
-                self.execute(Operation::Check { lease: None }, policy, key, cost).await
-            }
-        }
+    /// Returns an error if there is no check or more than 32, or if a key is empty or too long.
+    pub async fn check_all(&self, checks: &[Check<'_>]) -> Result<Answer, StoreError> {
+        let operation = Operation::Check { lease: None };
+        self.decide(&Request { operation, checks, request_id: None }).await
     }
 
     /// Executes any operation on one key.
@@ -142,20 +216,14 @@ impl Limiter {
         &self,
         operation: Operation,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
     ) -> Result<Decision, StoreError> {
-        match &self.0 {
-            Backend::Memory(memory) => {
-                memory.execute(operation, policy, key, cost).map_err(StoreError::from)
-            }
-            #[cfg(feature = "redis")]
-            Backend::Redis(redis) => {
-                let checks = [Check { policy, key: key.as_bytes(), cost }];
-                let request = Request { operation, checks: &checks, request_id: None };
-                Box::pin(redis.decide(&request)).await.map(Answer::into_decision)
-            }
-        }
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
+        let checks = [Check::new(policy, &key).with_cost(cost)];
+        let request = Request { operation, checks: &checks, request_id: None };
+        self.decide(&request).await.map(Answer::into_decision)
     }
 
     /// Executes a request: any operation, on one or several checks, with or without a request id. If
@@ -169,6 +237,7 @@ impl Limiter {
             // Boxed, so that the future of the in-memory store stays small.
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Box::pin(redis.decide(request)).await,
+            Backend::Other(store) => Box::pin(store.decide(request)).await,
         }
     }
 
@@ -195,6 +264,7 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Box::pin(redis.decide_batch(requests, deadline)).await,
+            Backend::Other(store) => Box::pin(store.decide_batch(requests)).await,
         }
     }
 
@@ -203,11 +273,18 @@ impl Limiter {
     ///
     /// # Errors
     /// Returns an error if the store failed.
-    pub async fn inspect(&self, policy: &Policy, key: Key<'_>) -> Result<Inspection, StoreError> {
+    pub async fn inspect(
+        &self,
+        policy: &Policy,
+        key: impl AsKey,
+    ) -> Result<Inspection, StoreError> {
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
         match &self.0 {
             Backend::Memory(memory) => Ok(memory.inspect(policy, key)),
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Box::pin(redis.inspect(policy, key)).await,
+            Backend::Other(store) => Box::pin(store.inspect(policy, key)).await,
         }
     }
 
@@ -219,7 +296,7 @@ impl Limiter {
     /// Returns an error if the store could not be charged for all of it.
     pub async fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
         match &self.0 {
-            Backend::Memory(_) => {
+            Backend::Memory(_) | Backend::Other(_) => {
                 let _ = timeout;
                 Ok(())
             }
@@ -228,6 +305,17 @@ impl Limiter {
                 let deadline = tokio::time::Instant::now() + timeout;
                 redis.leave(deadline).await.map_err(StoreError::from)
             }
+        }
+    }
+
+    /// The callers of this process that wait.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn waiters(&self) -> &Waiters {
+        match &self.0 {
+            Backend::Memory(memory) => memory.waiters(),
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => redis.waiters(),
+            Backend::Other(store) => &store.waiters,
         }
     }
 
@@ -240,6 +328,7 @@ impl Limiter {
             Backend::Memory(memory) => memory.limit(limits),
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => redis.limit(limits),
+            Backend::Other(store) => store.limit(limits),
         }
     }
 
@@ -247,7 +336,7 @@ impl Limiter {
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         match &self.0 {
-            Backend::Memory(_) => LimiterStats::default(),
+            Backend::Memory(_) | Backend::Other(_) => LimiterStats::default(),
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => redis.stats(),
         }
@@ -260,6 +349,7 @@ impl Limiter {
             Backend::Memory(memory) => Some(memory),
             #[cfg(feature = "redis")]
             Backend::Redis(_) => None,
+            Backend::Other(_) => None,
         }
     }
 
@@ -269,7 +359,7 @@ impl Limiter {
     #[must_use]
     pub fn as_redis(&self) -> Option<&RedisStore> {
         match &self.0 {
-            Backend::Memory(_) => None,
+            Backend::Memory(_) | Backend::Other(_) => None,
             Backend::Redis(redis) => Some(redis.store()),
         }
     }

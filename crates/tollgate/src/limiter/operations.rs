@@ -1,7 +1,9 @@
 //! One method per operation on a single key.
 
+use std::time::Duration;
+
 use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, Key, StoreError};
+use tollgate_store::{Answer, AsKey, KeyBuffer, StoreError};
 
 use super::Limiter;
 use crate::id::random_id;
@@ -12,22 +14,12 @@ use crate::id::random_id;
 /// A method returns an error if the operation does not apply to the policy or to the cost, or if
 /// the store failed and the operation does not [decide](Operation::decides).
 impl Limiter {
-    /// Returns what a check of this cost would decide; changes nothing.
-    pub async fn peek(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-    ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Peek, policy, key, cost).await
-    }
-
     /// Charges and grants the lesser of `max` and what remains. `max` is above 0, and the policy
     /// has no concurrent limit.
     pub async fn take(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         max: Cost,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Take, policy, key, max).await
@@ -39,11 +31,12 @@ impl Limiter {
     pub async fn reserve(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
-        max_wait: Micros,
+        max_wait: impl Into<Micros>,
     ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost).await
+        let operation = Operation::Reserve { id: random_id(), max_wait: max_wait.into() };
+        self.execute(operation, policy, key, cost).await
     }
 
     /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
@@ -51,7 +44,7 @@ impl Limiter {
     pub async fn cancel(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         reservation: Id,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO).await
@@ -63,7 +56,7 @@ impl Limiter {
     pub async fn refund(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
         time: Option<Timestamp>,
     ) -> Result<Decision, StoreError> {
@@ -75,7 +68,7 @@ impl Limiter {
     pub async fn penalize(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Penalize, policy, key, cost).await
@@ -92,18 +85,20 @@ impl Limiter {
     pub async fn settle(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         request_id: &[u8],
         actual: Cost,
     ) -> Result<Decision, StoreError> {
-        let checks = [Check { policy, key: key.as_bytes(), cost: actual }];
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
+        let checks = [Check::new(policy, &key).with_cost(actual)];
         let request_id = Some(request_id);
         let request = Request { operation: Operation::Settle, checks: &checks, request_id };
         self.decide(&request).await.map(Answer::into_decision)
     }
 
     /// Deletes all counters, leases and reservations of a key; a block stays.
-    pub async fn reset(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
+    pub async fn reset(&self, policy: &Policy, key: impl AsKey) -> Result<Decision, StoreError> {
         self.execute(Operation::Reset, policy, key, Cost::ZERO).await
     }
 
@@ -111,14 +106,15 @@ impl Limiter {
     pub async fn block(
         &self,
         policy: &Policy,
-        key: Key<'_>,
-        duration: Option<Micros>,
+        key: impl AsKey,
+        duration: Option<Duration>,
     ) -> Result<Decision, StoreError> {
-        self.execute(Operation::Block { span: duration }, policy, key, Cost::ZERO).await
+        let span = duration.map(Micros::from);
+        self.execute(Operation::Block { span }, policy, key, Cost::ZERO).await
     }
 
     /// Lifts a block.
-    pub async fn unblock(&self, policy: &Policy, key: Key<'_>) -> Result<Decision, StoreError> {
+    pub async fn unblock(&self, policy: &Policy, key: impl AsKey) -> Result<Decision, StoreError> {
         self.execute(Operation::Unblock, policy, key, Cost::ZERO).await
     }
 
@@ -127,7 +123,7 @@ impl Limiter {
     pub async fn renew(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         lease: Id,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO).await
@@ -138,7 +134,7 @@ impl Limiter {
     pub async fn release(
         &self,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         lease: Id,
     ) -> Result<Decision, StoreError> {
         self.execute(Operation::Release { lease }, policy, key, Cost::ZERO).await

@@ -13,6 +13,7 @@ use super::denials::Denials;
 use super::histogram::LatencyHistogram;
 use super::local::LocalFallback;
 use super::stats::LimiterStats;
+use crate::guard::Waiters;
 use crate::lists::{self, Screening};
 use crate::policies::PolicyCache;
 
@@ -32,6 +33,7 @@ struct Inner {
     local: Arc<LocalFallback>,
     stats: Mutex<LimiterStats>,
     latency: LatencyHistogram,
+    waiters: Waiters,
     /// The tasks that end with the limiter.
     tasks: [JoinHandle<()>; 2],
 }
@@ -69,6 +71,7 @@ impl Remote {
             local,
             stats: Mutex::default(),
             latency: LatencyHistogram::default(),
+            waiters: Waiters::default(),
             tasks: [heartbeats, charges],
         }))
     }
@@ -93,6 +96,10 @@ impl Remote {
             message = format!("{message}: {failure}");
         }
         Err(Failure::new(FailureKind::Deadline, message))
+    }
+
+    pub(super) fn waiters(&self) -> &Waiters {
+        &self.0.waiters
     }
 
     pub(super) fn shares_state(&self, other: &Self) -> bool {

@@ -19,7 +19,7 @@ pub enum OpenError {
 const REDIS_SCHEMES: [&str; 5] = ["redis", "rediss", "valkey", "valkeys", "unix"];
 
 /// Returns whether a URL names a store on Redis, valid or not.
-fn is_redis(url: &str) -> bool {
+pub(super) fn is_redis(url: &str) -> bool {
     let scheme = url.find([':', '+']).map_or(url, |end| &url[..end]);
     REDIS_SCHEMES.contains(&scheme)
 }

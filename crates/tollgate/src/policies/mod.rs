@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
-use tollgate_core::{NotationError, Policy, PolicyError, parse_limits};
+use tollgate_core::{Policy, PolicyError};
 
 use crate::overrides::Overrides;
 use crate::tiers::Tiers;
@@ -51,8 +51,7 @@ impl Policies {
     /// # Errors
     /// Returns an error if the name is taken or invalid, or if the limits cannot be parsed.
     pub fn define(&mut self, name: &str, limits: &str) -> Result<&Policy, DefineError> {
-        let limits = parse_limits(limits).map_err(DefineError::Notation)?;
-        self.add(Policy::new(name, limits).map_err(DefineError::Policy)?)
+        self.add(Policy::named(name, limits).map_err(DefineError::Policy)?)
     }
 
     /// Adds a policy under its name.
@@ -181,8 +180,6 @@ impl Policies {
 pub enum DefineError {
     /// The name is taken.
     Duplicate(Box<str>),
-    /// The limits cannot be parsed.
-    Notation(NotationError),
     /// The name is invalid, or the limits do not form a policy.
     Policy(PolicyError),
 }
@@ -193,7 +190,6 @@ impl fmt::Display for DefineError {
             DefineError::Duplicate(name) => {
                 write!(f, "policy {name:?} already exists; choose another name")
             }
-            DefineError::Notation(notation) => notation.fmt(f),
             DefineError::Policy(policy) => policy.fmt(f),
         }
     }

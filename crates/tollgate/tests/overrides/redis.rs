@@ -41,7 +41,7 @@ async fn count_admitted(limiter: &Limiter, policies: &Policies, checks: usize) -
     for _ in 0..checks {
         let variant = policies.resolve("api", KEY, None).unwrap();
         let key = Key::new(KEY).unwrap();
-        let decision = limiter.check_cost(variant, key, Cost::ONE).await.unwrap();
+        let decision = limiter.check_cost(variant, key, Cost::ONE).await;
         assert!(!decision.degraded, "{decision:?}");
         admitted += u64::from(decision.allowed());
     }

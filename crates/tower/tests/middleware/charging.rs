@@ -20,7 +20,7 @@ fn layer(limiter: impl Into<Limiter>, policy: Policy) -> RateLimitLayer {
 }
 
 async fn remaining(limiter: &Limiter, policy: &Policy) -> u64 {
-    limiter.peek(policy, Key::new("global").unwrap(), Cost::ONE).await.unwrap().remaining
+    limiter.peek(policy, Key::new("global").unwrap(), Cost::ONE).await.remaining
 }
 
 /// Each test runs in memory and on Redis.
@@ -105,7 +105,7 @@ async fn estimate_is_replaced_by_the_cost_of_the_response() {
             assert_eq!(send(path).await, status, "{path}");
             assert_eq!(remaining(&limiter, &tokens).await, remains, "{path}");
         }
-        limiter.reset(&tokens, Key::new("global").unwrap()).await.unwrap();
+        let _ = limiter.reset(&tokens, Key::new("global").unwrap()).await.unwrap();
         // Without a cost in the response the estimate stays; a cost of 0 refunds all of it.
         for (path, remains) in [("/unknown", 60), ("/0", 60), ("/40", 20)] {
             assert_eq!(send(path).await, 200, "{path}");

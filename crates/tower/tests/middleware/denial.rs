@@ -104,8 +104,7 @@ async fn blocked_and_deny_listed_keys_are_denied_without_a_quota() {
     assert!(denied.body.contains("about:blank"), "{}", denied.body);
 
     let blocked = policy("blocked", "5/min");
-    let key = tollgate::Key::new("global").unwrap();
-    limiter.block(&blocked, key, Some(tollgate::Micros::from_secs(90)));
+    assert!(limiter.block(&blocked, "global", Some(Duration::from_secs(90))).changed);
     let (service, _) = around(&layer(limiter, blocked));
     let denied = send(&service, get("/")).await;
     assert_eq!(denied.status, StatusCode::TOO_MANY_REQUESTS);

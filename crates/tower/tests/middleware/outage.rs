@@ -58,7 +58,7 @@ async fn degraded_admissions_are_not_refunded() {
     let open = api("5/h").with_on_store_error(OnStoreError::Allow);
     let key = Key::new("global").unwrap();
     let charged = async || {
-        let decision = limiter.check_cost(&open, key, Cost::from(3)).await.unwrap();
+        let decision = limiter.check_cost(&open, key, Cost::from(3)).await;
         !decision.degraded
     };
     wait_until("a charge by the store", charged).await;
@@ -71,7 +71,7 @@ async fn degraded_admissions_are_not_refunded() {
     }
     server.resume();
     let remaining = async || {
-        let decision = limiter.peek(&open, key, Cost::ONE).await.unwrap();
+        let decision = limiter.peek(&open, key, Cost::ONE).await;
         (!decision.degraded).then_some(decision.remaining)
     };
     wait_until("an answer of the store", async || remaining().await.is_some()).await;

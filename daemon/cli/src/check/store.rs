@@ -33,9 +33,9 @@ pub(super) async fn decide_with_store(
     }
     let key = Key::new(request.key())?;
     let decision = if request.is_peek() {
-        limiter.peek(&policy, key, request.cost).await?
+        limiter.peek(&policy, key, request.cost).await
     } else {
-        limiter.check_cost(&policy, key, request.cost).await?
+        limiter.check_cost(&policy, key, request.cost).await
     };
     limiter.leave(DEADLINE).await.map_err(|error| unavailable(&error))?;
     if decision.degraded {

@@ -1,17 +1,21 @@
 //! The in-memory limiter, which decides on the caller's thread.
 
+mod operations;
+
 use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{
-    Check, Cost, Decision, Id, Inspection, Micros, NotationError, Operation, Policy, Request,
+    Check, Cost, Decision, Inspection, Micros, NotationError, Operation, Policy, Request,
     RequestError, Timestamp,
 };
 use tollgate_store::{
-    Answer, Key, ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
+    Answer, AsKey, Clock, KeyBuffer, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
     SaveReport, SnapshotDir, SnapshotError, TableFull,
 };
 
+#[cfg(feature = "tokio")]
+use crate::guard::Waiters;
 use crate::id::random_id;
 use crate::lists::{self, Screening};
 use crate::policies::PolicyCache;
@@ -23,15 +27,15 @@ use crate::policies::PolicyCache;
 ///
 /// # Examples
 /// ```
-/// use tollgate::{Key, MemoryLimiter, Policy};
+/// use tollgate::{Denied, MemoryLimiter, Outcome, Policy};
 ///
 /// let limiter = MemoryLimiter::new();
-/// let api: Policy = "2/h burst 2".parse()?;
-/// assert!(limiter.check(&api, Key::new("user:42")?).allowed());
-/// assert!(limiter.check(&api, Key::new("user:42")?).allowed());
-/// let denied = limiter.check(&api, Key::new("user:42")?);
-/// assert!(!denied.allowed() && denied.retry_after().is_some());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let api = Policy::named("api", "2/h burst 2")?;
+/// assert!(limiter.check(&api, "user:42").allowed());
+/// assert!(limiter.check(&api, "user:42").allowed());
+/// let outcome = limiter.check(&api, "user:42").outcome();
+/// assert!(matches!(outcome, Outcome::Denied(Denied::RetryAfter(_))));
+/// # Ok::<(), tollgate::PolicyError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct MemoryLimiter(Arc<Inner>);
@@ -40,6 +44,8 @@ pub struct MemoryLimiter(Arc<Inner>);
 struct Inner {
     store: MemoryStore,
     policies: PolicyCache,
+    #[cfg(feature = "tokio")]
+    waiters: Waiters,
 }
 
 /// Configures a [`MemoryLimiter`].
@@ -67,29 +73,39 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.table_full(decision))
     }
 
-    /// Uses a manual clock, for tests.
+    /// Uses this clock in place of the system's, for tests: a [`ManualClock`], or a function.
     ///
     /// # Examples
     /// ```
-    /// use tollgate::{Key, ManualClock, MemoryLimiter, Micros, Policy};
+    ///     /// use tollgate::{ManualClock, MemoryLimiter, Policy};
     ///
     /// let clock = ManualClock::default();
     /// let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
-    /// let (login, key): (Policy, _) = ("1/min log".parse()?, Key::new("eve")?);
-    /// assert!(limiter.check(&login, key).allowed());
-    /// clock.advance(Micros::new(59_999_999));
-    /// assert!(!limiter.check(&login, key).allowed());
-    /// clock.advance(Micros::new(1));
-    /// assert!(limiter.check(&login, key).allowed());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let login = Policy::named("login", "1/min log")?;
+    /// assert!(limiter.check(&login, "eve").allowed());
+    /// clock.advance(Duration::from_micros(59_999_999));
+    /// assert!(!limiter.check(&login, "eve").allowed());
+    /// clock.advance(Duration::from_micros(1));
+    /// assert!(limiter.check(&login, "eve").allowed());
+    /// # Ok::<(), tollgate::PolicyError>(())
     /// ```
-    pub fn clock(self, clock: ManualClock) -> Self {
+    /// A clock that follows tokio's, which a test can pause:
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    /// # let _guard = runtime.enter();
+    /// use tollgate::{Clock, MemoryLimiter, Timestamp};
+    ///
+    /// let start = tokio::time::Instant::now();
+    /// let clock = Clock::from_fn(move || Timestamp::EPOCH.saturating_add(start.elapsed().into()));
+    /// let limiter = MemoryLimiter::builder().clock(clock).build();
+    /// ```
+    pub fn clock(self, clock: impl Into<Clock>) -> Self {
         MemoryLimiterBuilder(self.0.clock(clock))
     }
 
     /// Sets how long request ids are remembered; the default is 30 s.
-    pub fn request_id_horizon(self, horizon: Micros) -> Self {
-        MemoryLimiterBuilder(self.0.request_id_horizon(horizon))
+    pub fn request_id_horizon(self, horizon: impl Into<Micros>) -> Self {
+        MemoryLimiterBuilder(self.0.request_id_horizon(horizon.into()))
     }
 
     /// Builds the limiter.
@@ -120,7 +136,12 @@ impl MemoryLimiter {
     }
 
     fn with_store(store: MemoryStore) -> Self {
-        MemoryLimiter(Arc::new(Inner { store, policies: PolicyCache::default() }))
+        MemoryLimiter(Arc::new(Inner {
+            store,
+            policies: PolicyCache::default(),
+            #[cfg(feature = "tokio")]
+            waiters: Waiters::default(),
+        }))
     }
 
     /// Returns a builder with the defaults.
@@ -145,13 +166,15 @@ impl MemoryLimiter {
     /// Checks and charges a cost of 1. With a concurrent limit it acquires a lease: the decision
     /// carries the lease to release.
     #[inline]
-    pub fn check(&self, policy: &Policy, key: Key<'_>) -> Decision {
+    pub fn check(&self, policy: &Policy, key: impl AsKey) -> Decision {
         self.check_cost(policy, key, Cost::ONE)
     }
 
     /// Checks and charges a cost; a cost of 0 is a peek.
     #[inline]
-    pub fn check_cost(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
+    pub fn check_cost(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
         match policy.listed(key.as_bytes()) {
             Some(listed) => Decision::from_list(listed, self.now()),
             None => self.0.store.check(policy, key, cost, random_id),
@@ -161,8 +184,13 @@ impl MemoryLimiter {
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
     /// when they expire.
     #[must_use]
-    pub fn inspect(&self, policy: &Policy, key: Key<'_>) -> Inspection {
-        self.0.store.inspect(policy, key)
+    pub fn inspect(&self, policy: &Policy, key: impl AsKey) -> Inspection {
+        self.0.store.inspect(policy, key.as_key(&mut KeyBuffer::new()))
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.0.waiters
     }
 
     pub(crate) fn shares_state(&self, other: &Self) -> bool {
@@ -173,10 +201,12 @@ impl MemoryLimiter {
         &self,
         operation: Operation,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
     ) -> Result<Decision, RequestError> {
-        let checks = [Check { policy, key: key.as_bytes(), cost }];
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
+        let checks = [Check::new(policy, &key).with_cost(cost)];
         let request = Request { operation, checks: &checks, request_id: None };
         self.decide(&request).map(Answer::into_decision)
     }
@@ -186,11 +216,39 @@ impl MemoryLimiter {
         &self,
         operation: Operation,
         policy: &Policy,
-        key: Key<'_>,
+        key: impl AsKey,
         cost: Cost,
     ) -> Decision {
         #[expect(clippy::expect_used, reason = "the callers pass such operations only")]
         self.execute(operation, policy, key, cost).expect("valid for every policy, key and cost")
+    }
+
+    /// Decides several checks together: all are charged if all are admitted, or none is. Each check has
+    /// its own cost, so that requests, tokens and requests in flight can be limited at once.
+    ///
+    /// # Errors
+    /// Returns an error if there is no check or more than 32, or if a key is empty or too long.
+    ///
+    /// # Examples
+    /// ```
+    /// use tollgate::{Check, Cost, MemoryLimiter, Policy};
+    ///
+    /// let limiter = MemoryLimiter::new();
+    /// let requests = Policy::named("requests", "10/min")?;
+    /// let tokens = Policy::named("tokens", "1000/min")?;
+    /// let checks = [
+    ///     Check::new(&requests, "user:42"),
+    ///     Check::new(&tokens, "user:42").with_cost(Cost::from(800)),
+    /// ];
+    /// assert!(limiter.check_all(&checks)?.allowed());
+    /// // The tokens do not suffice, so the request is not counted either.
+    /// let denied = limiter.check_all(&checks)?;
+    /// assert!(!denied.allowed() && denied.decisions[0].remaining == 9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_all(&self, checks: &[Check<'_>]) -> Result<Answer, RequestError> {
+        let operation = Operation::Check { lease: None };
+        self.decide(&Request { operation, checks, request_id: None })
     }
 
     /// Executes a request: any operation, on one or several checks, with or without a request id.
@@ -200,19 +258,17 @@ impl MemoryLimiter {
     ///
     /// # Examples
     /// ```
-    /// use tollgate::{Check, Cost, MemoryLimiter, Policy, Request, Operation};
+    /// use tollgate::{Check, MemoryLimiter, Operation, Policy, Request};
     ///
     /// let limiter = MemoryLimiter::new();
-    /// let (user, ip): (Policy, Policy) = ("10/min".parse()?, "1/min".parse()?);
-    /// let checks = [
-    ///     Check { policy: &user, key: b"user:42", cost: Cost::ONE },
-    ///     Check { policy: &ip, key: b"10.0.0.1", cost: Cost::ONE },
-    /// ];
-    /// let request = Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
+    /// let user = Policy::named("user", "10/min")?;
+    /// let checks = [Check::new(&user, "user:42")];
+    /// let operation = Operation::Check { lease: None };
+    /// let request = Request { operation, checks: &checks, request_id: Some(b"4711") };
     /// assert!(limiter.decide(&request)?.allowed());
-    /// // The limit of the address is exhausted, so nothing is charged to the user either.
-    /// let denied = limiter.decide(&request)?;
-    /// assert!(!denied.allowed() && denied.decisions[0].remaining == 9);
+    /// // A repeated request is not charged again.
+    /// let repeated = limiter.decide(&request)?.into_decision();
+    /// assert!(repeated.replayed && repeated.remaining == 9);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
@@ -262,135 +318,10 @@ impl fmt::Debug for MemoryLimiter {
     }
 }
 
-/// Operations on a single key, one method for each.
-///
-/// # Errors
-/// A method that returns a `Result` returns an error if the operation does not apply to the policy
-/// or to the cost.
-impl MemoryLimiter {
-    /// Returns what a check of this cost would decide; changes nothing.
-    #[must_use]
-    pub fn peek(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Decision {
-        self.execute_valid(Operation::Peek, policy, key, cost)
-    }
-
-    /// Charges and grants the lesser of `max` and what remains. `max` is above 0, and the policy
-    /// has no concurrent limit.
-    pub fn take(&self, policy: &Policy, key: Key<'_>, max: Cost) -> Result<Decision, RequestError> {
-        self.execute(Operation::Take, policy, key, max)
-    }
-
-    /// Charges a cost now for work that may start after the decision's delay; denied if the delay
-    /// exceeds `max_wait`. The decision carries the reservation, for [`cancel`](Self::cancel). All
-    /// limits of the policy are token buckets or queues.
-    pub fn reserve(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        max_wait: Micros,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Reserve { id: random_id(), max_wait }, policy, key, cost)
-    }
-
-    /// Cancels a reservation before its time, and refunds its cost less what was reserved after it.
-    /// `changed` is false if its time has come or if it is cancelled already.
-    pub fn cancel(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        reservation: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Cancel { id: reservation }, policy, key, Cost::ZERO)
-    }
-
-    /// Refunds a cost, up to the capacity: in the window of `time`, the time of the charging
-    /// decision, or without it from the newest charges backwards. The cost is above 0, and not all
-    /// limits of the policy are concurrent.
-    pub fn refund(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        time: Option<Timestamp>,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Refund { time }, policy, key, cost)
-    }
-
-    /// Charges a cost above 0 regardless of what remains, into a debt of at most one capacity. Not
-    /// all limits of the policy are concurrent.
-    pub fn penalize(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Penalize, policy, key, cost)
-    }
-
-    /// Replaces the cost that a check charged by the actual one, once. `request_id` is that of the
-    /// check, which [`decide`](Self::decide) takes; `decide` also settles several checks together.
-    ///
-    /// A lower cost is refunded at the time of the charge, a higher one is charged regardless of what
-    /// remains, into a debt of at most one capacity. `granted` is what is charged then.
-    ///
-    /// # Errors
-    /// No charge is known for the request id, or it is settled with another cost.
-    pub fn settle(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        request_id: &[u8],
-        actual: Cost,
-    ) -> Result<Decision, RequestError> {
-        let checks = [Check { policy, key: key.as_bytes(), cost: actual }];
-        let request_id = Some(request_id);
-        let request = Request { operation: Operation::Settle, checks: &checks, request_id };
-        self.decide(&request).map(Answer::into_decision)
-    }
-
-    /// Deletes all counters, leases and reservations of a key; a block stays.
-    pub fn reset(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute_valid(Operation::Reset, policy, key, Cost::ZERO)
-    }
-
-    /// Denies every check of a key for `duration`, or until [`unblock`](Self::unblock) if it is
-    /// `None`.
-    pub fn block(&self, policy: &Policy, key: Key<'_>, duration: Option<Micros>) -> Decision {
-        self.execute_valid(Operation::Block { span: duration }, policy, key, Cost::ZERO)
-    }
-
-    /// Lifts a block.
-    pub fn unblock(&self, policy: &Policy, key: Key<'_>) -> Decision {
-        self.execute_valid(Operation::Unblock, policy, key, Cost::ZERO)
-    }
-
-    /// Extends a lease of a concurrent limit to its full duration from now. `changed` is false if
-    /// it has expired or was released.
-    pub fn renew(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        lease: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Renew { lease }, policy, key, Cost::ZERO)
-    }
-
-    /// Releases a lease of a concurrent limit. `changed` is false if it has expired or was released
-    /// already.
-    pub fn release(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        lease: Id,
-    ) -> Result<Decision, RequestError> {
-        self.execute(Operation::Release { lease }, policy, key, Cost::ZERO)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_store::{Key, ManualClock};
 
     #[test]
     fn debug_output_has_no_keys() {
