@@ -3,6 +3,7 @@
 mod address;
 mod admission;
 mod body;
+mod client;
 mod decide;
 mod grpc;
 mod key;
@@ -15,6 +16,7 @@ mod service;
 pub use address::ClientAddress;
 pub use admission::Admission;
 pub use body::ResponseBody;
+pub use client::{ClientBody, ClientError, ClientRateLimit, ClientRateLimitLayer};
 pub use key::KeyExtractor;
 pub use layer::RateLimitLayer;
 pub use rejection::{BodyFormat, Denial, Rejection};

@@ -3,6 +3,7 @@
 
 mod address;
 mod charging;
+mod client;
 mod concurrency;
 mod denial;
 mod keys;
