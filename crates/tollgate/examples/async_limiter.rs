@@ -2,8 +2,8 @@
 //! so that code runs unchanged when the state moves from memory to Redis.
 //!
 //! In memory its futures are always ready, so no runtime is needed; the `block_on` below is enough. A
-//! store can fail, so a check returns a `Result`; a denial is still no error. The output shows two
-//! threads that share a limiter: five of their ten requests pass.
+//! check always returns a decision, because the policy decides if the store fails; other operations
+//! return a `Result`. The output shows two threads that share a limiter: five of their ten requests pass.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;

@@ -4,13 +4,13 @@
 //! is cheap to clone and can be shared; a check takes `&self`, never waits and cannot fail.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
-use tollgate::{Key, MemoryLimiter, Outcome, Policy};
+use tollgate::{MemoryLimiter, Outcome, Policy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limiter = MemoryLimiter::new();
-    let policy: Policy = "2/h".parse()?;
+    let policy = Policy::named("api", "2/h")?;
     for number in 1..=3 {
-        let decision = limiter.check(&policy, Key::new("user:42")?);
+        let decision = limiter.check(&policy, "user:42");
         let status = match decision.outcome() {
             Outcome::Allowed { .. } => "allowed",
             Outcome::Denied(_) => "denied",

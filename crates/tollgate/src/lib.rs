@@ -1,20 +1,32 @@
 //! Rate limiting with identical, exact decisions in memory, in a daemon and on Redis or Valkey.
 //!
 //! ```
-//! use tollgate::{Key, MemoryLimiter, Policy};
+//! use tollgate::{MemoryLimiter, Outcome, Policy};
 //!
 //! let limiter = MemoryLimiter::new();
-//! let api: Policy = "10/s burst 20; 1000/h sliding by 1m".parse()?;
-//! let decision = limiter.check(&api, Key::new("user:42")?);
-//! assert!(decision.allowed());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let api = Policy::named("api", "10/s burst 20; 1000/h sliding by 1m")?;
+//! match limiter.check(&api, "user:42").outcome() {
+//!     Outcome::Allowed { delay } => println!("admitted after {delay:?}"), // waits in queues only
+//!     Outcome::Denied(denied) => println!("{denied}"),
+//! }
+//! # Ok::<(), tollgate::PolicyError>(())
 //! ```
 //!
-//! - [`MemoryLimiter`] keeps its state in this process: a check is synchronous and cannot fail.
-//! - [`Limiter`] is asynchronous and runs on memory or, with the feature `redis`, on Redis and Valkey.
-//! - [`Policies`] holds named policies; [`Overrides`] and [`Tiers`] give some keys other limits.
-//! - [`Limit`] describes the notation of limits, [`Decision`] the result of a check, and
-//!   [`Operation`] all operations.
+//! | To | Use |
+//! |---|---|
+//! | decide in this process, synchronously | [`MemoryLimiter`] |
+//! | share the state through Redis or Valkey, or choose the store later | [`Limiter`], with the feature `redis` |
+//! | limit a service of axum, tonic, hyper or tower, or a client | the crate `tollgate-tower` |
+//! | write limits | the notation, see [`Limit`]; or typed, [`Spec`] |
+//! | name a policy | [`Policy::named`]; [`Policies`], with other limits for some keys: [`Overrides`], [`Tiers`] |
+//! | name a client | [`AsKey`]: texts, bytes, numbers, addresses |
+//! | read a decision | [`Decision::outcome`], [`Outcome`], [`Denied`] |
+//! | wait, limit requests in flight, settle a cost | `Limiter::until_allowed`, `Permit`, `Charge`, with the feature `tokio` |
+//! | decide several checks together | [`Limiter::check_all`], [`MemoryLimiter::check_all`] |
+//! | limit without a key | one key for all, such as `"all"` |
+//! | test | [`ManualClock`], [`Clock::from_fn`] |
+//! | bring a store | [`Store`], [`Limiter::with_store`] |
+//! | do anything else | [`Operation`], [`Request`] |
 
 #[cfg(feature = "tokio")]
 mod guard;

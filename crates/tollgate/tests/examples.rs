@@ -11,7 +11,7 @@ use std::{env, fs};
 use tollgate_testkit::Server;
 
 /// Guards against a run that finds no examples.
-const EXAMPLE_COUNT: usize = 26;
+const EXAMPLE_COUNT: usize = 30;
 
 #[test]
 fn outputs_match_the_recorded_ones() {

@@ -26,7 +26,8 @@ impl Spec {
     }
 }
 
-/// A valid limit: one algorithm with its numbers.
+/// A valid limit: one algorithm with its numbers. It is parsed from text, or built from a [`Spec`] by
+/// [`Spec::build`].
 ///
 /// # Example
 /// ```
