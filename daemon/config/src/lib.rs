@@ -27,6 +27,7 @@ mod validate;
 mod warnings;
 mod xds;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub use read::operation::{Drain, Log, LogFormat, LogLevel, Privacy};
 use read::policies::Override;
 pub use read::policies::OverridesFile;
 pub use read::tokens::{Operators, Scope, TokenConfig, TokenSecret};
+pub use read::track::{TimelineSpec, Track};
 pub use reference::{config_fields, config_reference};
 pub use schema::{MAX_TOKEN_BYTES, MIN_TOKEN_BYTES, short_token};
 pub use store::{Password, StoreConfig, StoreUrl};
@@ -79,6 +81,8 @@ pub struct Config {
     overrides: Arc<[Override]>,
     /// Files with more overrides of the policies.
     pub overrides_files: Vec<OverridesFile>,
+    /// What is recorded about the keys of policies, by name; only policies that track something.
+    pub tracks: BTreeMap<String, Track>,
     /// The rules for forward auth.
     pub rules: Rules,
     /// The proxies that are trusted to report the client's address.

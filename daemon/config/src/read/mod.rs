@@ -5,11 +5,13 @@ pub(super) mod operation;
 pub(super) mod policies;
 mod rules;
 pub(super) mod tokens;
+pub(super) mod track;
 mod values;
 
 use super::fields::{Invalid, SectionReader};
 use super::restart::RestartFields;
 use super::{Config, StoreConfig};
+use policies::PolicyTable;
 use tollgate_rules::Networks;
 
 /// Reads the whole configuration. Every section is read, so that all mistakes are found.
@@ -19,11 +21,11 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let listen = operation::listen(&fields.section("listen"));
     let tokens = tokens::read(fields, listen.as_ref().ok());
     let policies = policies::read(fields);
-    let rules = rules::read(fields, policies.as_ref().ok().map(|section| &section.policies));
+    let rules = rules::read(fields, policies.as_ref().ok().map(|read| &read.policies));
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());
     let headers = operation::headers(fields);
     let envoy = envoy::read(&fields.section("envoy"));
-    let policies::Section { policies, overrides, overrides_files } = policies?;
+    let PolicyTable { policies, overrides, overrides_files, tracks } = policies?;
     let (jwt, jwks_file) = jwt?;
     let (envoy, domains) = envoy?;
     Ok(Config {
@@ -35,6 +37,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         policies,
         overrides: overrides.into(),
         overrides_files,
+        tracks,
         rules: rules?,
         trusted_proxies: fields.list::<Networks>("trusted_proxies")?.into_iter().collect(),
         ipv6_prefix: fields.get("ipv6_prefix")?,

@@ -1,10 +1,12 @@
 //! `policies`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::{Ban, Overrides, Policies, Policy, Tiers};
 
+use super::track::{self, Track};
 use crate::fields::{Invalid, SectionReader};
 use crate::schema::Value;
 use crate::tree::{Content, Entry};
@@ -31,29 +33,31 @@ pub(crate) struct Override {
     pub(crate) limits: Policy,
 }
 
-/// The field `policies`.
-#[derive(Default)]
-pub(super) struct Section {
+/// The policies, and what belongs to them by name.
+#[derive(Debug, Default)]
+pub(super) struct PolicyTable {
     pub(super) policies: Policies,
     pub(super) overrides: Vec<Override>,
     pub(super) overrides_files: Vec<OverridesFile>,
+    pub(super) tracks: BTreeMap<String, Track>,
 }
 
-pub(super) fn read(fields: &SectionReader<'_>) -> Result<Section, Invalid> {
-    let mut section = Section::default();
+pub(super) fn read(fields: &SectionReader<'_>) -> Result<PolicyTable, Invalid> {
+    let mut table = PolicyTable::default();
     let mut invalid = None;
     for fields in fields.sections("policies") {
-        if let Err(error) = read_one(&fields, &mut section) {
+        if let Err(error) = read_one(&fields, &mut table) {
             invalid = Some(error);
         }
     }
-    invalid.map_or(Ok(section), Err)
+    invalid.map_or(Ok(table), Err)
 }
 
-/// Reads a policy with its overrides and tiers, and the name of its file with more overrides.
-fn read_one(fields: &SectionReader<'_>, section: &mut Section) -> Result<(), Invalid> {
-    let Section { policies, overrides: rows, overrides_files } = section;
-    let overrides = overrides(fields, rows);
+/// Reads a policy with its overrides and tiers, its file with more overrides, and what it tracks.
+fn read_one(fields: &SectionReader<'_>, table: &mut PolicyTable) -> Result<(), Invalid> {
+    let track = track::read(&fields.section("track"));
+    let overrides = overrides(fields, &mut table.overrides);
+    let policies = &mut table.policies;
     let tiers = tiers(fields);
     let policy = policy(fields)?;
     let whole = |display: &dyn std::fmt::Display| {
@@ -68,9 +72,11 @@ fn read_one(fields: &SectionReader<'_>, section: &mut Section) -> Result<(), Inv
     if !tiers.is_empty() {
         policies.set_tiers(fields.name(), &tiers).map_err(|error| whole(&error))?;
     }
-    let file: Option<PathBuf> = fields.get("overrides_file")?;
-    let policy = fields.name().to_owned();
-    overrides_files.extend(file.map(|path| OverridesFile { policy, path }));
+    let name = || fields.name().to_owned();
+    if let Some(path) = fields.get("overrides_file")? {
+        table.overrides_files.push(OverridesFile { policy: name(), path });
+    }
+    table.tracks.extend(track?.map(|track| (name(), track)));
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use tollgate_rules::{
 use super::envoy::{FailureMode, RefundsAndLimits};
 use super::operation::{LogFormat, LogLevel, Privacy};
 use super::tokens::{Operators, Scope};
+use super::track::TimelineSpec;
 use crate::address::Address;
 use crate::fields::FromValue;
 use crate::schema::Value;
@@ -55,6 +56,7 @@ from_values! {
     PathPattern { Value::PathPattern(pattern) => Some(pattern.clone()), }
     Policy { Value::Limits(limits) => Some(limits.clone()), }
     StoreUrl { Value::Url(url) => Some(url.as_str().into()), }
+    TimelineSpec { Value::Timeline(timeline) => Some(*timeline), }
     Template { Value::Template(template) => Some(template.clone()), }
 }
 

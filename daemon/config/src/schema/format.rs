@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use tollgate::{KeyPattern, Limiter, NotationError, Policy, Tiers};
+use tollgate::{KeyPattern, Limiter, NotationError, Policy, Tiers, parse_duration};
 use tollgate_rules::{HeaderMatcher, HostPattern, MethodName, Networks, PathPattern, Template};
 
 use super::scalar::Value;
+use crate::read::track::TimelineSpec;
 
 /// A format of text values: its parser, and a pattern for editors.
 #[derive(Debug)]
@@ -74,6 +75,38 @@ pub(super) static TIER: Format = Format::new("name", "pro", |name| {
     text(name)
 })
 .pattern("^\\S{1,128}$");
+
+pub(super) static TIMELINE: Format =
+    Format::new("timeline", "24h by 1m", |text| timeline(text).map(Value::Timeline));
+
+fn timeline(text: &str) -> Result<TimelineSpec, String> {
+    const MAX: u64 = TimelineSpec::MAX_INTERVALS;
+    let Some((duration, interval)) = text.split_once(" by ") else {
+        return Err("expected a duration and an interval, as in 24h by 1m".to_owned());
+    };
+    let parse = |text| parse_duration(text).map_err(|error| error.to_string());
+    let (duration, interval) = (parse(duration)?, parse(interval)?);
+    let is_whole = interval.get() > 0 && interval.get().is_multiple_of(1_000_000);
+    if !is_whole {
+        return Err("expected an interval of whole seconds, as in 24h by 1m".to_owned());
+    }
+    if !duration.get().is_multiple_of(interval.get()) {
+        return Err(format!(
+            "{duration}s is not a multiple of the interval of {interval}s; expected one, as in 24h \
+             by 1m"
+        ));
+    }
+    match duration.get() / interval.get() {
+        intervals @ 2..=MAX => {
+            let intervals = u16::try_from(intervals).map_err(|error| error.to_string())?;
+            Ok(TimelineSpec { interval, intervals })
+        }
+        intervals => Err(format!(
+            "has {intervals} intervals; expected 2 to {MAX}, as in 24h by 1m: {}",
+            if intervals < 2 { "shorten the interval" } else { "lengthen the interval" }
+        )),
+    }
+}
 
 pub(super) static TOKEN_NAME: Format = Format::new("name", "gateway", word).pattern(WORD);
 

@@ -9,6 +9,7 @@ use tollgate_rules::{HostPattern, MethodName, Networks, PathPattern, Template};
 
 use super::format::Format;
 use crate::address::Address;
+use crate::read::track::TimelineSpec;
 
 /// The type of a scalar.
 #[derive(Debug)]
@@ -57,6 +58,7 @@ pub(crate) enum Value {
     /// A SHA-256 digest.
     Sha256([u8; 32]),
     Template(Template),
+    Timeline(TimelineSpec),
 }
 
 impl Scalar {

@@ -231,7 +231,7 @@ sections! {
              `\"*\"`.";
     }
 
-    POLICY later "track" {
+    POLICY {
         limits: list(&format::LIMIT), "", required("a policy needs a limit, such as \"10/s\"") =>
             "The limits. All of them apply, and a request is charged to all of them or to none.";
         mode: keyword(&["exact"], &["leased"]), "exact" =>
@@ -256,6 +256,29 @@ sections! {
         allow: KEYS, "[]" =>
             "Keys that are always admitted: exact keys, or prefixes followed by `*`.";
         deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
+        track: Kind::Section(&TRACK), "{}" =>
+            "What is recorded about each key, for `tollgate keys` and `tollgate inspect`. Nothing by \
+             default.";
+    }
+
+    TRACK {
+        recent: count(0, 100), "0" =>
+            "How many of the last decisions of a key are kept, each with its time, cost, answer and \
+             the `note` of the request.";
+        usage: BOOL, "false" =>
+            "Whether the first and the last decision, the allowed and denied requests and the total \
+             cost of a key are kept, by which `tollgate keys` orders.";
+        timeline: text(&format::TIMELINE), "null" =>
+            "Allowed and denied requests and costs per interval, over a duration: `24h by 1m`.";
+        max_keys: count(1, 100_000), "10000" =>
+            "The maximum number of tracked keys of the policy. If there are more, those with the \
+             oldest requests and the fewest denials are forgotten first.";
+        max_bytes: bytes(64 * 1024, 1 << 40), "64MiB" =>
+            "The maximum size of the records of the policy. Memory store only; on Redis, `max_keys` \
+             bounds it.";
+        keep: duration(Duration::from_secs(60)), "null" =>
+            "How long a key is remembered after its last request. The default is `24h`, or the \
+             duration of the timeline if that is longer.";
     }
 
     BAN {

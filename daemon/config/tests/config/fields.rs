@@ -86,6 +86,13 @@ fn every_field_is_read() {
         let policy = config.policies.resolve("api", key.as_bytes(), tier).unwrap();
         assert_eq!(policy.to_string(), limits, "{key} {tier:?}");
     }
+    let tracks: Vec<_> = config.tracks.keys().collect();
+    assert_eq!(tracks, ["api"]);
+    let track = &config.tracks["api"];
+    assert_eq!((track.recent, track.usage, track.max_keys), (20, true, 5_000));
+    assert_eq!((track.max_bytes, track.keep), (32 << 20, Duration::from_secs(7 * 86_400)));
+    let timeline = track.timeline.unwrap();
+    assert_eq!((timeline.interval, timeline.intervals), (tollgate::Micros::from_secs(60), 1_440));
     let [first, second] = &config.rules.rules[..] else { panic!("{:?}", config.rules) };
     let counts =
         [first.matches.paths.len(), first.matches.methods.len(), first.matches.hosts.len()];
