@@ -1,14 +1,18 @@
 //! The active configuration.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate::Policies;
 use tollgate_descriptors::Domains;
+use tollgate_insight::TrackTable;
 use tollgate_rules::{HostPattern, Ipv6Prefix, Jwt, Networks, Rules};
 
 use crate::access::Access;
-use crate::config::{Bounds, Config, Envoy, FailureMode, HeaderStyle, Privacy};
+use crate::config::{Bounds, Config, Envoy, FailureMode, HeaderStyle, Privacy, Track};
 use crate::counters::PolicyCounterTable;
+use crate::error::Error;
+use crate::parameter::Parameter;
 use crate::privacy;
 
 /// The part of the configuration that a reload replaces as a whole. Each request uses one version
@@ -19,6 +23,9 @@ pub struct ActiveConfig {
     pub policies: Policies,
     /// The counters of these policies; filled in when the configuration becomes active.
     pub(crate) counters: PolicyCounterTable,
+    /// What these policies track about their keys; filled in when the configuration becomes active.
+    pub(crate) tracking: TrackTable,
+    tracks: BTreeMap<String, Track>,
     /// Limits on requests and connections.
     pub bounds: Bounds,
     /// The rules of forward auth.
@@ -54,6 +61,8 @@ impl ActiveConfig {
         Ok(ActiveConfig {
             policies: config.policies.clone(),
             counters: PolicyCounterTable::default(),
+            tracking: TrackTable::default(),
+            tracks: config.tracks.clone(),
             bounds: config.limits.clone(),
             rules: config.rules.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
@@ -82,6 +91,34 @@ impl ActiveConfig {
     #[must_use]
     pub fn display_key(&self, key: &[u8]) -> String {
         privacy::display_key(key, self.privacy, &self.namespace)
+    }
+
+    /// Checks that a prefix of keys reveals no more of them than may be shown: with it, a client could
+    /// find out a key character by character.
+    ///
+    /// # Errors
+    /// The privacy level hides what the prefix would reveal.
+    pub fn check_prefix(&self, prefix: &[u8]) -> Result<(), Error> {
+        let Some(max) = privacy::max_prefix(self.privacy) else { return Ok(()) };
+        if String::from_utf8_lossy(prefix).chars().count() <= max {
+            return Ok(());
+        }
+        let detail = match max {
+            0 => "privacy is hashed, so that no prefix can match; leave prefix out".to_owned(),
+            max => format!("privacy is masked, and shows {max} characters of a key; shorten prefix"),
+        };
+        Err(Error::bad_request(detail).with_parameter(Parameter::Prefix))
+    }
+
+    /// How much of a key is shown.
+    #[must_use]
+    pub fn privacy(&self) -> Privacy {
+        self.privacy
+    }
+
+    /// What policies track, by name.
+    pub(crate) fn tracks(&self) -> &BTreeMap<String, Track> {
+        &self.tracks
     }
 
     /// The names of the first policies, for a message; absent if there are none.

@@ -90,9 +90,15 @@ impl<'a> Batch<'a> {
     /// The fast path of a plain check on the memory store: no allocation, no dynamic dispatch.
     /// Absent on other stores.
     #[inline]
-    pub fn check(&mut self, policy: &Policy, key: Key<'_>, cost: Cost) -> Option<Decision> {
+    pub fn check(
+        &mut self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        note: Option<&str>,
+    ) -> Option<Decision> {
         let decision = self.memory?.check_cost(policy, key, cost);
-        self.meter.count_one(policy, key.as_bytes(), &decision);
+        self.meter.count_one(policy, key.as_bytes(), cost, note, &decision);
         Some(decision)
     }
 

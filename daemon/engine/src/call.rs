@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 use tollgate::{Answer, Check, Cost, Decision, Inspection, Operation, Policy, StoreError};
 use tollgate_core::MAX_REQUEST_ID_LEN;
+use tollgate_insight::MAX_NOTE_BYTES;
 
 use crate::access::Principal;
 use crate::audit::AuditRecord;
@@ -36,6 +37,8 @@ pub struct CheckRequest<'a> {
     pub cost: Cost,
     /// A hint for the answer, if the request has a tier that the policy does not have.
     pub hint: Option<Box<str>>,
+    /// A comment, which a policy with `track` records.
+    pub note: Option<Cow<'a, str>>,
 }
 
 impl<'a> CheckRequest<'a> {
@@ -43,7 +46,25 @@ impl<'a> CheckRequest<'a> {
     #[inline]
     #[must_use]
     pub fn new(policy: Cow<'a, Policy>, key: Cow<'a, [u8]>, cost: Cost) -> Self {
-        CheckRequest { policy, key, cost, hint: None }
+        CheckRequest { policy, key, cost, hint: None, note: None }
+    }
+
+    /// Sets the note, whose length is bounded.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub fn with_note(mut self, note: Option<Cow<'a, str>>) -> Result<Self, Error> {
+        if let Some(note) = &note
+            && note.len() > MAX_NOTE_BYTES
+        {
+            let detail = format!(
+                "note has {} bytes, more than the maximum of {MAX_NOTE_BYTES}; shorten it",
+                note.len()
+            );
+            return Err(Error::bad_request(detail).with_parameter(Parameter::Note));
+        }
+        self.note = note;
+        Ok(self)
     }
 
     /// The check as the store takes it.
@@ -59,6 +80,7 @@ impl<'a> CheckRequest<'a> {
             key: Cow::Owned(self.key.into_owned()),
             cost: self.cost,
             hint: self.hint,
+            note: self.note.map(|note| Cow::Owned(note.into_owned())),
         }
     }
 }
@@ -320,7 +342,7 @@ impl<'a, 'r> Call<'a, 'r> {
                     Counting::Answer | Counting::Nothing => Cow::Borrowed(decision),
                 }
             });
-            CountedCheck { policy: &check.policy, key: &check.key, is_shadow, result: decision }
+            CountedCheck { check, is_shadow, result: decision }
         })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use tollgate::{Limiter, Timestamp};
 use tollgate_descriptors::Domains;
+use tollgate_insight::Insight;
 use tollgate_store::Clock;
 
 use crate::access::Principal;
@@ -42,6 +43,7 @@ pub struct Engine {
     domains: Mutex<Option<Arc<Domains>>>,
     /// The counters.
     pub counters: Counters,
+    insight: Insight,
     clock: Clock,
     started: Timestamp,
     store_state: Mutex<StoreState>,
@@ -57,6 +59,8 @@ impl Engine {
         let started = clock.now();
         let counters = Counters::new(started);
         active.counters = counters.policies(&active.policies, &active.domains);
+        let insight = Insight::new(clock.clone());
+        active.tracking = insight.configure(active.tracks());
         let (status, problem) = match limiter.as_memory() {
             Some(_) => (StoreStatus::Reachable, None),
             None => (StoreStatus::NeverReached, Some("it is not connected yet".into())),
@@ -66,6 +70,7 @@ impl Engine {
             active: ArcSwap::from_pointee(active),
             domains: Mutex::default(),
             counters,
+            insight,
             clock,
             started,
             store_state: Mutex::new(StoreState { status, problem }),
@@ -78,6 +83,13 @@ impl Engine {
     #[must_use]
     pub fn limiter(&self) -> &Limiter {
         &self.limiter
+    }
+
+    /// What policies track about their keys.
+    #[inline]
+    #[must_use]
+    pub fn insight(&self) -> &Insight {
+        &self.insight
     }
 
     /// The clock that requests and connections are timed with. Decisions use the store's.
@@ -121,6 +133,7 @@ impl Engine {
         let mut domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
         let mut active = update(&mut domains);
         active.counters = self.counters.policies(&active.policies, &active.domains);
+        active.tracking = self.insight.configure(active.tracks());
         self.active.store(Arc::new(active));
     }
 

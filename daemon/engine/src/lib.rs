@@ -55,6 +55,7 @@ mod operation;
 mod parameter;
 mod privacy;
 mod resolution;
+mod usage;
 
 use tollgate_config as config;
 
@@ -78,6 +79,7 @@ pub use error::{Error, ErrorKind, ErrorValue};
 pub use log_throttle::LogThrottle;
 pub use operation::{Action, Arguments, CHECK_PARAMETERS, OPERATIONS, OperationSpec, ResponseKind};
 pub use parameter::Parameter;
+pub use usage::QUERY_SCOPES;
 
 /// The longest text quoted from a request, in characters.
 pub const MAX_QUOTED_LEN: usize = 128;

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use tollgate::{Decision, Micros, Policy, StoreError, Timestamp};
+use tollgate::{Cost, Decision, Micros, Policy, StoreError, Timestamp};
+use tollgate_insight::{NoteAnswer, Tracked, TrackedDecision};
 
 use crate::active::ActiveConfig;
+use crate::call::CheckRequest;
 use crate::counters::{BatchCounters, DecisionEvent, Exemplar, PolicyCounters, Surface, TraceId};
 use crate::engine::Engine;
 
@@ -14,8 +16,7 @@ const SLOW: Micros = Micros::from_millis(5);
 /// A check to count.
 #[derive(Debug)]
 pub(crate) struct CountedCheck<'c> {
-    pub(crate) policy: &'c Policy,
-    pub(crate) key: &'c [u8],
+    pub(crate) check: &'c CheckRequest<'c>,
     /// Whether the client is admitted although the check denies.
     pub(crate) is_shadow: bool,
     pub(crate) result: Result<Cow<'c, Decision>, &'c StoreError>,
@@ -34,6 +35,8 @@ pub(crate) struct Meter<'a> {
     since: Timestamp,
     /// The counters that `batch` is added to, with the hash of the policy's name.
     shared: Option<(u64, &'a PolicyCounters)>,
+    /// What the policy of `shared` tracks.
+    tracked: Option<&'a Tracked>,
     batch: BatchCounters,
     requests: u64,
     /// Whether a check was denied, or has no decision.
@@ -57,6 +60,7 @@ impl<'a> Meter<'a> {
             traceparent,
             since: engine.clock().now(),
             shared: None,
+            tracked: None,
             batch: BatchCounters::default(),
             requests: 0,
             is_denied: false,
@@ -67,7 +71,14 @@ impl<'a> Meter<'a> {
     /// Counts a request with one check. Only pipelines use this. They have no trace, so
     /// `is_denied`, which selects exemplars, is not updated.
     #[inline]
-    pub(crate) fn count_one(&mut self, policy: &Policy, key: &[u8], decision: &Decision) {
+    pub(crate) fn count_one(
+        &mut self,
+        policy: &Policy,
+        key: &[u8],
+        cost: Cost,
+        note: Option<&str>,
+        decision: &Decision,
+    ) {
         self.requests += 1;
         let hash = policy.name_hash();
         if self.shared.is_none_or(|(current, _)| current != hash) {
@@ -77,6 +88,7 @@ impl<'a> Meter<'a> {
         if !decision.allowed {
             self.log_denial(key, decision);
         }
+        self.track(key, cost, note, decision, false);
         if self.emits_events {
             self.emit(&[(policy, answer)]);
         }
@@ -87,8 +99,12 @@ impl<'a> Meter<'a> {
     pub(crate) fn count<'d>(&mut self, checks: impl IntoIterator<Item = CountedCheck<'d>>) {
         let mut is_counted = false;
         let mut answers = Vec::new();
-        for CountedCheck { policy, key, is_shadow, result } in checks {
+        for CountedCheck { check, is_shadow, result } in checks {
+            let (policy, key) = (&*check.policy, &*check.key);
             self.switch_to(policy);
+            if let Ok(decision) = &result {
+                self.track(key, check.cost, check.note.as_deref(), decision, is_shadow);
+            }
             let answer = match &result {
                 Ok(decision) if is_shadow && !decision.allowed => {
                     self.batch.count_shadow_denial(decision)
@@ -122,6 +138,32 @@ impl<'a> Meter<'a> {
         }
         self.flush();
         self.shared = Some((hash, self.active.counters.get(policy)));
+        self.tracked = self.active.tracking.get(policy);
+    }
+
+    /// Records a decision, if the policy tracks its keys. A repeated answer is recorded once.
+    #[inline]
+    fn track(
+        &self,
+        key: &[u8],
+        cost: Cost,
+        note: Option<&str>,
+        decision: &Decision,
+        is_shadow: bool,
+    ) {
+        let Some(tracked) = self.tracked else { return };
+        if decision.replayed {
+            return;
+        }
+        let decision = TrackedDecision {
+            key,
+            time: decision.time.as_micros(),
+            cost: cost.get(),
+            granted: decision.granted,
+            answer: NoteAnswer::new(decision, is_shadow),
+            note,
+        };
+        self.engine.insight().record(tracked, &decision);
     }
 
     /// Logs a sample of the denials of a policy.

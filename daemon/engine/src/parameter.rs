@@ -9,7 +9,7 @@ named_enum! {
     Policy = "policy",
     /// A tier of the policy.
     Tier = "tier",
-    /// Limits in place of a policy.
+    /// Limits in place of a policy; in a query of keys, the most keys of a page.
     Limit = "limit",
     /// A domain of Envoy's rate limit service, in place of a policy.
     Domain = "domain",
@@ -21,7 +21,7 @@ named_enum! {
     KeyBase64 = "key_base64",
     /// The cost that is charged or refunded.
     Cost = "cost",
-    /// A comment, which changes nothing.
+    /// A comment, which decides nothing, and which a policy with `track` records.
     Note = "note",
     /// The idempotency key of the request.
     RequestId = "request_id",
@@ -37,6 +37,12 @@ named_enum! {
     LeaseId = "lease_id",
     /// A reservation.
     ReservationId = "reservation_id",
+    /// The order of keys.
+    Order = "order",
+    /// What keys begin with.
+    Prefix = "prefix",
+    /// Where the previous page ended.
+    Cursor = "cursor",
 }
 
 impl Parameter {

@@ -46,6 +46,15 @@ pub(crate) fn display_key(key: &[u8], privacy: Privacy, namespace: &str) -> Stri
     }
 }
 
+/// The longest prefix of keys, in characters, that a client may search for; absent for any.
+pub(crate) fn max_prefix(privacy: Privacy) -> Option<usize> {
+    match privacy {
+        Privacy::Plain => None,
+        Privacy::Masked => Some(MASK_PREFIX),
+        Privacy::Hashed => Some(0),
+    }
+}
+
 fn plain(key: &[u8]) -> String {
     let (first, rest) = key.split_at(key.len().min(MAX_PLAIN_LEN));
     let mut text = String::with_capacity(first.len());

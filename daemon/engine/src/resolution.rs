@@ -56,7 +56,7 @@ fn inline(engine: &Engine, principal: Principal<'_>, limit: &str) -> Result<Poli
 }
 
 #[cold]
-fn resolve_error(error: &ResolveError, policy: &str, active: &ActiveConfig) -> Error {
+pub(crate) fn resolve_error(error: &ResolveError, policy: &str, active: &ActiveConfig) -> Error {
     let value = ErrorValue::Text(policy.to_owned());
     if policy.is_empty()
         && let Some(names) = active.policy_names()

@@ -8,6 +8,9 @@ use tollgate::{
     Micros, Policy, Timestamp,
 };
 use tollgate_engine::{Action, CheckRequest};
+use tollgate_insight::KeyRecord;
+
+use super::keys;
 
 /// The usual length of a decision with one or two limits, in bytes.
 const USUAL_BYTES: usize = 640;
@@ -142,7 +145,7 @@ fn write_block(json: &mut Writer, block: Option<Block>, now: Timestamp) {
 fn write_hint(json: &mut Writer, hint: Option<&str>) {
     if let Some(hint) = hint {
         json.text(r#","hint":"#);
-        json.text(&serde_json::Value::from(hint).to_string());
+        json.escaped(hint);
     }
 }
 
@@ -161,6 +164,7 @@ fn write_limit(json: &mut Writer, limit: &Limit, decision: &LimitDecision, is_sh
 pub(super) fn inspection(
     policy: &Policy,
     key: &Inspection,
+    record: Option<&KeyRecord>,
     has_ids: bool,
     hint: Option<&str>,
 ) -> String {
@@ -182,6 +186,9 @@ pub(super) fn inspection(
         json.put(r#","acts_after":"#, reservation.acts_after);
         json.text("}");
     });
+    if let Some(record) = record {
+        keys::write_record(&mut json, record);
+    }
     json.put(r#","time":"#, key.time);
     json.text("}");
     json.finish()
@@ -235,6 +242,11 @@ impl Writer {
     #[inline]
     pub(super) fn text(&mut self, json: &str) {
         self.0.push_str(json);
+    }
+
+    /// Writes any text as a string.
+    pub(super) fn escaped(&mut self, text: &str) {
+        self.text(&serde_json::Value::from(text).to_string());
     }
 
     /// Writes a value after its name and the punctuation before it.

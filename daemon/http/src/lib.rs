@@ -4,6 +4,7 @@ mod authentication;
 mod body;
 mod forward;
 mod json;
+mod keys;
 mod object;
 mod openapi;
 mod operations;
@@ -40,6 +41,7 @@ pub fn traceparent(headers: &HeaderMap) -> Option<&str> {
 /// The resource at a path.
 enum Route {
     OpenApi,
+    Keys,
     Operation(&'static OperationSpec),
     ForwardAuth(&'static GatewayProtocol),
 }
@@ -65,6 +67,7 @@ pub async fn answer(
 ) -> Reply {
     let result = match route(request.method(), request.uri().path()) {
         Ok(Route::OpenApi) => answer_openapi(engine, remote, &request).await,
+        Ok(Route::Keys) => keys::answer(engine, remote, &request).await,
         Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
         Ok(Route::ForwardAuth(gateway)) => {
             Ok(forward::answer(engine, state, remote, gateway, request).await)
@@ -81,6 +84,12 @@ fn route(method: &Method, path: &str) -> Result<Route, Problem> {
     if path == "/openapi.json" {
         return match *method {
             Method::GET | Method::HEAD => Ok(Route::OpenApi),
+            _ => Err(method_not_allowed(method, path, "GET, HEAD")),
+        };
+    }
+    if path == keys::PATH {
+        return match *method {
+            Method::GET | Method::HEAD => Ok(Route::Keys),
             _ => Err(method_not_allowed(method, path, "GET, HEAD")),
         };
     }
@@ -116,7 +125,7 @@ const MAX_SHOWN_PATH: usize = 64;
 
 fn unknown_path(path: &str) -> Problem {
     let operations: Vec<_> = OPERATIONS.iter().map(|spec| format!("/v1/{}", spec.name)).collect();
-    let known = operations.iter().map(|path| &**path).chain(["/openapi.json"]).chain(OTHER_PATHS);
+    let known = operations.iter().map(|path| &**path).chain([keys::PATH, "/openapi.json"]).chain(OTHER_PATHS);
     let hint = match path {
         "/metrics" => "metrics have a listener of their own, listen.metrics".to_owned(),
         _ => did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned()),

@@ -11,6 +11,7 @@ use tollgate_engine::{
     OperationSpec, Outcome, Parameter, PolicySelector, Remote, RequestContext, RequestId,
     ResponseKind, Surface,
 };
+use tollgate_insight::KeyRecord;
 
 use super::authentication::{TokenHeader, authenticate};
 use super::object::{Object, STATUS};
@@ -101,7 +102,13 @@ async fn execute<'a>(
         call = call.with_audit(audit);
     }
     let outcome = context.execute(&mut call).await?;
-    Ok(respond(context, spec, &call, &outcome, has_verdict_status))
+    let record = match (&outcome, &call.checks) {
+        (Outcome::Inspection(_), Checks::One(check)) => {
+            context.key_record(&check.policy, &check.key).await?
+        }
+        _ => None,
+    };
+    Ok(respond(context, spec, &call, &outcome, record.as_ref(), has_verdict_status))
 }
 
 /// Notes the subject of an unauthorized request in the audit, as far as it can be parsed.
@@ -176,11 +183,9 @@ fn parse_check<'a>(
     spec: &OperationSpec,
     context: &RequestContext<'a>,
 ) -> Result<CheckRequest<'a>, Problem> {
-    if let Some(note) = object.take(Parameter::Note) {
-        note.text()?;
-    }
+    let note = object.take(Parameter::Note).map(|note| note.text()).transpose()?;
     if let Some(check) = parse_descriptor(object, spec, context)? {
-        return Ok(check);
+        return Ok(check.with_note(note)?);
     }
     let mut text = |parameter| object.take(parameter).map(|value| value.text()).transpose();
     let (policy, tier) = (text(Parameter::Policy)?, text(Parameter::Tier)?);
@@ -195,7 +200,9 @@ fn parse_check<'a>(
     let policy = context.resolve(selector, key.as_deref().unwrap_or_default())?;
     let cost = parse_cost(object, spec)?;
     let hint = context.tier_hint(&policy, tier.as_deref());
-    Ok(CheckRequest { policy, key: key?, cost, hint })
+    let mut check = CheckRequest::new(policy, key?, cost).with_note(note)?;
+    check.hint = hint;
+    Ok(check)
 }
 
 fn parse_cost(object: &mut Object<'_>, spec: &OperationSpec) -> Result<Cost, Problem> {
@@ -306,6 +313,7 @@ fn respond(
     spec: &OperationSpec,
     call: &Call<'_, '_>,
     outcome: &Outcome,
+    record: Option<&KeyRecord>,
     has_verdict_status: bool,
 ) -> Reply {
     let checks = call.checks.as_slice();
@@ -330,7 +338,7 @@ fn respond(
         (Outcome::Inspection(inspection), Checks::One(check)) => {
             // With an id, any client could release the lease of another.
             let has_ids = context.principal.is_operator();
-            let json = json::inspection(&check.policy, inspection, has_ids, hint);
+            let json = json::inspection(&check.policy, inspection, record, has_ids, hint);
             return reply::json(json, None);
         }
         _ => unreachable!("one check has one decision, and several have several"),

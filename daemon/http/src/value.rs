@@ -51,6 +51,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// Bytes in base64.
+pub(super) fn to_base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
 impl<'a> Value<'a> {
     /// The value as JSON.
     pub(super) fn json(&self) -> Cow<'a, str> {
@@ -95,6 +100,14 @@ impl<'a> Value<'a> {
         let text = self.text()?;
         let remedy = "write the key's bytes in the standard base64 alphabet, with + and /";
         BASE64.decode(&*text).map_err(|_| self.problem(remedy))
+    }
+
+    /// A number of elements.
+    pub(super) fn count(&self) -> Result<usize, Problem> {
+        let literal = self.source.literal();
+        let is_digits = literal.bytes().all(|byte| byte.is_ascii_digit());
+        let count = literal.parse().ok().filter(|_| is_digits);
+        count.ok_or_else(|| self.problem("write a number in digits, such as 50"))
     }
 
     pub(super) fn cost(&self) -> Result<Cost, Problem> {

@@ -169,8 +169,12 @@ impl<'s> OperationRequest<'s> {
             && more.is_empty()
         {
             let key = Key::new(&first.key).map_err(|error| Failure::bad(error.to_string()))?;
-            if let Some(decision) = context.batch.engine_batch.check(&first.policy, key, first.cost)
-            {
+            if let Some(decision) = context.batch.engine_batch.check(
+                &first.policy,
+                key,
+                first.cost,
+                first.note.as_deref(),
+            ) {
                 let hint = first.hint.as_deref();
                 decision::write(context.out, &first.policy, &decision, hint);
                 return Ok(());
@@ -260,7 +264,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
     fn check(&mut self, is_first: bool) -> Result<CheckRequest<'s>, Failure> {
         let subject = Subject::parse(self.context, self.position)?;
         self.position = subject.next;
-        let (mut cost, mut tier) = (None, None);
+        let (mut cost, mut tier, mut note) = (None, None, None);
         while let Some(token) = self.context.args.get(self.position) {
             if token.eq_ignore_ascii_case(b"AND") {
                 break;
@@ -273,18 +277,21 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
             match keyword.parameter {
                 Parameter::Cost => cost = Some(parse_cost(value)?),
                 Parameter::Tier => tier = Some(parse_text(keyword.token, value)?),
-                Parameter::Note => drop(parse_text(keyword.token, value)?),
+                Parameter::Note => note = Some(parse_text(keyword.token, value)?.into()),
                 _ => self.argument(keyword, value)?,
             }
         }
         let cost = self.spec.cost(cost)?;
         if subject.kind == SubjectKind::Domain {
-            return self.descriptor(&subject, tier, cost);
+            return Ok(self.descriptor(&subject, tier, cost)?.with_note(note)?);
         }
         let policy = self.resolve(&subject, tier)?;
         let key = self.context.key(subject.key)?.as_bytes();
         let hint = self.context.batch.engine_batch.tier_hint(&policy, tier);
-        Ok(CheckRequest { policy, key: Cow::Borrowed(key), cost, hint })
+        let check = CheckRequest::new(policy, Cow::Borrowed(key), cost);
+        let mut check = check.with_note(note)?;
+        check.hint = hint;
+        Ok(check)
     }
 
     #[cold]

@@ -56,6 +56,8 @@ pub async fn run(
     let services = Arc::new(Services::new(active, limiter.into()));
     services.report_warnings(&config);
     let mut watch = store_watch::start(&services);
+    let tracking = Arc::clone(&services.engine);
+    watch.spawn(async move { tracking.insight().run().await });
     if let Some(reload) = reload {
         watch.spawn(reload::watch(reload, config, overrides, Arc::clone(&services)));
     }

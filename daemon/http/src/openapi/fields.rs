@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tollgate::Cost;
 use tollgate_core::{MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN};
 use tollgate_engine::{CHECK_PARAMETERS, Parameter};
+use tollgate_insight::{MAX_KEY_BYTES, MAX_NOTE_BYTES, Order};
 
 use super::parts::{described, schema_ref, text};
 use crate::object::STATUS;
@@ -59,7 +60,23 @@ fn schema(parameter: Parameter) -> Value {
             "description": "The amount that is charged, taken at most, given back or penalized; to settle, the \
                 actual cost, which is required.",
         }),
-        Parameter::Note => example_text("A comment, which changes nothing.", "GET /search"),
+        Parameter::Note => bounded(
+            MAX_NOTE_BYTES,
+            example_text(
+                "A comment, which decides nothing; a policy with track.recent records it.",
+                "GET /search",
+            ),
+        ),
+        Parameter::Order => described(
+            json!({ "type": "string", "enum": Order::ALL.map(Order::as_str), "default": "newest" }),
+            "The order: by the last request, or by the number of requests or denials. most-denied \
+             leaves out keys without denials.",
+        ),
+        Parameter::Prefix => bounded(
+            MAX_KEY_BYTES,
+            example_text("What the keys begin with.", "user:"),
+        ),
+        Parameter::Cursor => example_text("The cursor of the previous page.", "5f0c2a7b0"),
         Parameter::Checks => json!({
             "type": "array",
             "minItems": 1,

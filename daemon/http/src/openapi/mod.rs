@@ -8,6 +8,7 @@ mod operations;
 mod parts;
 mod responses;
 mod schemas;
+mod usage;
 
 use std::sync::LazyLock;
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_config::Scope;
-use tollgate_engine::{OPERATIONS, OperationSpec, Parameter, ResponseKind};
+use tollgate_engine::{OPERATIONS, OperationSpec, Parameter, QUERY_SCOPES, ResponseKind};
+use tollgate_insight::MAX_PAGE;
 
 use super::fields;
 use super::parts::{json_response, response_ref, schema_ref, text_response};
+use crate::keys;
 use crate::object::STATUS;
 use crate::operations::{QUERY_PARAMETERS, has_query_form};
 
@@ -85,8 +87,46 @@ pub(super) fn security(scheme: &str, scopes: &[Scope]) -> Value {
     std::iter::once(json!({})).chain(needs).collect()
 }
 
+/// The query of the keys of a policy.
+fn keys_query() -> Value {
+    let parameters: Vec<_> = keys::PARAMETERS
+        .iter()
+        .map(|known| match known {
+            Parameter::Limit => json!({ "name": "limit", "in": "query", "schema": page_limit() }),
+            Parameter::Policy => {
+                let mut policy = parameter(known.name());
+                policy["required"] = json!(true);
+                policy
+            }
+            known => parameter(known.name()),
+        })
+        .collect();
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), response_ref("Keys.200"));
+    for status in ["400", "401", "403", "404", "405", "503"] {
+        responses.insert(status.to_owned(), response_ref(status));
+    }
+    json!({
+        "operationId": "keys",
+        "summary": "Returns the keys of a policy with track, in an order, page by page.",
+        "security": security("bearer", QUERY_SCOPES),
+        "parameters": parameters,
+        "responses": responses,
+    })
+}
+
+fn page_limit() -> Value {
+    json!({
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_PAGE,
+        "default": keys::DEFAULT_LIMIT,
+        "description": "The most keys of a page.",
+    })
+}
+
 /// The paths of probes and of this document.
-fn others() -> [(&'static str, Value); 3] {
+fn others() -> [(&'static str, Value); 4] {
     let probe = |id: &str, summary: &str, parameters: Value, responses: Value| {
         json!({ "get": {
             "operationId": id,
@@ -127,5 +167,6 @@ fn others() -> [(&'static str, Value); 3] {
             probe("readyz", "Returns whether the daemon accepts requests.", verbose, ready),
         ),
         ("/openapi.json", document),
+        (keys::PATH, json!({ "get": keys_query() })),
     ]
 }

@@ -19,12 +19,13 @@ const LIMIT_HEADERS: [&str; 9] = [
 ];
 
 /// The schemas of responses to operations, and whether they are decisions.
-const SCHEMAS: [(&str, bool); 5] = [
+const SCHEMAS: [(&str, bool); 6] = [
     ("Decision", true),
     ("DecisionOrDecisions", true),
     ("Change", false),
     ("ChangeOrChanges", false),
     ("Inspection", false),
+    ("Keys", false),
 ];
 
 /// The statuses of these responses; only decisions have others than the first.

@@ -6,6 +6,7 @@ use tollgate::{Reason, Source};
 use super::envoy;
 use super::fields::{self, ID};
 use super::parts::{described, list, schema_ref, text};
+use super::usage;
 use crate::forward::DenialKind;
 use crate::problem::ProblemKind;
 
@@ -27,6 +28,8 @@ pub(super) fn all() -> Value {
         ("Changes", changes_of_checks()),
         ("ChangeOrChanges", changes),
         ("Inspection", inspection()),
+        ("Usage", usage::totals()),
+        ("Keys", usage::keys()),
         ("Problem", problem()),
         ("Denial", denial()),
     ];
@@ -34,7 +37,7 @@ pub(super) fn all() -> Value {
     fields::all().chain(responses).chain(envoy::schemas()).collect()
 }
 
-fn seconds(description: &str) -> Value {
+pub(super) fn seconds(description: &str) -> Value {
     json!({ "type": "number", "minimum": 0, "description": description })
 }
 
@@ -42,7 +45,7 @@ fn seconds_or_null(description: &str) -> Value {
     json!({ "type": ["number", "null"], "minimum": 0, "description": description })
 }
 
-fn count(description: &str) -> Value {
+pub(super) fn count(description: &str) -> Value {
     json!({ "type": "integer", "minimum": 0, "description": description })
 }
 
@@ -55,7 +58,11 @@ fn id(description: &str) -> Value {
 }
 
 /// An object with these required and optional members.
-fn object(description: &str, required: Vec<(&str, Value)>, optional: Vec<(&str, Value)>) -> Value {
+pub(super) fn object(
+    description: &str,
+    required: Vec<(&str, Value)>,
+    optional: Vec<(&str, Value)>,
+) -> Value {
     let names: Vec<_> = required.iter().map(|(name, _)| (*name).to_owned()).collect();
     let members = required.into_iter().chain(optional);
     let properties: Map<_, _> = members.map(|(name, value)| (name.to_owned(), value)).collect();
@@ -214,7 +221,9 @@ fn inspection() -> Value {
         ("reservations", described(reservations, "The reservations that have not acted yet.")),
         ("time", seconds(TIME)),
     ];
-    object("The state of a key.", required, vec![("hint", text(HINT))])
+    let mut optional = vec![("hint", text(HINT))];
+    optional.extend(usage::record());
+    object("The state of a key.", required, optional)
 }
 
 fn ban() -> Value {

@@ -1,0 +1,176 @@
+//! Who is limited, since when, and why: what policies track about their keys, and queries of it.
+//!
+//! A decision adds to a table of its thread ([`Insight::record`]), without waiting and without an
+//! allocation. A task ([`Insight::run`]) takes the tables at an interval and writes what they have to
+//! the storage: the memory of this process, or Redis. Queries ([`Insight::keys`], [`Insight::key`])
+//! read the storage. Nothing here decides, and a storage that fails delays no decision.
+
+mod cursors;
+mod memory;
+mod query;
+mod record;
+mod recorder;
+mod stats;
+mod tracked;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+use tollgate_config::Track;
+use tollgate_store::Clock;
+
+pub use query::{KeysQuery, MAX_PAGE, Order, Page, QueryError};
+pub use record::{
+    Interval, KeyRecord, KeyUsage, MAX_KEY_BYTES, MAX_NOTE_BYTES, MAX_TOTAL, Note, NoteAnswer,
+    Timeline, Usage,
+};
+pub use recorder::TrackedDecision;
+pub use stats::InsightStats;
+pub use tracked::{TrackTable, Tracked};
+
+use cursors::Cursors;
+use memory::MemoryStorage;
+use query::Position;
+use recorder::Recorder;
+use stats::Counters;
+
+/// How often the tables of all threads are taken.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What policies track about their keys.
+#[derive(Debug)]
+pub struct Insight {
+    /// Allocated when the first policy tracks something.
+    recorder: OnceLock<Recorder>,
+    storage: MemoryStorage,
+    table: RwLock<TrackTable>,
+    /// The number of each policy that has ever tracked something.
+    ids: Mutex<HashMap<Box<str>, u32>>,
+    cursors: Cursors,
+    counters: Counters,
+    clock: Clock,
+}
+
+impl Insight {
+    /// Tracks nothing yet.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Insight {
+            recorder: OnceLock::new(),
+            storage: MemoryStorage::default(),
+            table: RwLock::default(),
+            ids: Mutex::default(),
+            cursors: Cursors::default(),
+            counters: Counters::default(),
+            clock,
+        }
+    }
+
+    /// Tracks what a configuration states, from now on. Policies that were tracked before keep their
+    /// records.
+    pub fn configure(&self, tracks: &BTreeMap<String, Track>) -> TrackTable {
+        if !tracks.is_empty() {
+            self.recorder.get_or_init(Recorder::new);
+        }
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = TrackTable::new(tracks, |name| {
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            *ids.entry(name.into()).or_insert(next)
+        });
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = table.clone();
+        table
+    }
+
+    fn table(&self) -> TrackTable {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records a decision. Never waits and never allocates.
+    #[inline]
+    pub fn record(&self, tracked: &Tracked, decision: &TrackedDecision<'_>) {
+        if let Some(recorder) = self.recorder.get() {
+            recorder.record(tracked, decision, &self.counters);
+        }
+    }
+
+    /// Writes what was recorded, until the task is dropped.
+    pub async fn run(&self) {
+        let mut ticks = interval(DRAIN_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            match self.recorder.get() {
+                Some(recorder) => tokio::select! {
+                    _ = ticks.tick() => {}
+                    () = recorder.is_filling.notified() => {}
+                },
+                None => drop(ticks.tick().await),
+            }
+            self.drain();
+            self.storage.sweep(&self.table(), self.clock.now(), &self.counters);
+        }
+    }
+
+    /// Moves what the threads have recorded to the storage.
+    fn drain(&self) {
+        let Some(recorder) = self.recorder.get() else { return };
+        let table = self.table();
+        recorder.drain(|delta| self.storage.apply(&table, &delta, &self.counters));
+    }
+
+    /// The policies that track something.
+    #[must_use]
+    pub fn tracked(&self) -> Vec<Arc<Tracked>> {
+        self.table().iter().map(Arc::clone).collect()
+    }
+
+    /// The numbers of metrics.
+    #[must_use]
+    pub fn stats(&self) -> InsightStats {
+        self.counters.stats()
+    }
+
+    fn tracked_policy(&self, policy: &str) -> Result<Arc<Tracked>, QueryError> {
+        let table = self.table();
+        let tracked = table.by_name(policy).map(Arc::clone);
+        tracked.ok_or_else(|| QueryError::NotTracked(policy.into()))
+    }
+
+    /// The keys of a policy in an order, page by page.
+    ///
+    /// # Errors
+    /// The policy does not track what the query needs, an argument is invalid, or the store failed.
+    pub async fn keys(&self, query: KeysQuery<'_>) -> Result<Page, QueryError> {
+        let tracked = self.tracked_policy(query.policy)?;
+        if !(1..=MAX_PAGE).contains(&query.limit) {
+            return Err(QueryError::Limit(query.limit));
+        }
+        if query.prefix.len() > MAX_KEY_BYTES {
+            return Err(QueryError::Prefix(query.prefix.len()));
+        }
+        if query.order.needs_usage() && !tracked.track.usage {
+            return Err(QueryError::NoUsage(query.policy.into(), query.order));
+        }
+        let after = self.cursors.position(&query)?;
+        self.drain();
+        let now = self.clock.now();
+        let mut ranked = self.storage.keys(&tracked, &query, after.as_ref(), now);
+        let has_more = ranked.len() > query.limit;
+        ranked.truncate(query.limit);
+        let next = ranked.last().filter(|_| has_more).map(|(rank, last)| {
+            self.cursors.add(&query, Position { rank: *rank, key: last.key.clone() })
+        });
+        Ok(Page { keys: ranked.into_iter().map(|(_, key)| key).collect(), next })
+    }
+
+    /// Everything that is recorded about a key; absent if nothing is.
+    ///
+    /// # Errors
+    /// The policy tracks nothing, or the store failed.
+    pub async fn key(&self, policy: &str, key: &[u8]) -> Result<Option<KeyRecord>, QueryError> {
+        let tracked = self.tracked_policy(policy)?;
+        self.drain();
+        Ok(self.storage.key(&tracked, key, self.clock.now()))
+    }
+}

@@ -1,0 +1,105 @@
+//! Records in the memory of this process. They start empty.
+
+mod records;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tollgate::Timestamp;
+
+use crate::query::{KeysQuery, Order, Position};
+use crate::record::{KeyRecord, KeyUsage, Usage};
+use crate::recorder::Delta;
+use crate::stats::Counters;
+use crate::tracked::{TrackTable, Tracked};
+use records::Records;
+
+/// The records of all policies, by the number of the policy.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryStorage(Mutex<HashMap<u32, Records>>);
+
+/// The rank of a key in an order; absent if the key is left out.
+pub(crate) fn rank(order: Order, usage: &Usage) -> Option<u64> {
+    match order {
+        Order::Newest | Order::Oldest => Some(usage.last_seen.as_micros()),
+        Order::MostUsed => Some(usage.allowed.saturating_add(usage.denied)),
+        Order::MostDenied => (usage.denied > 0).then_some(usage.denied),
+    }
+}
+
+/// Compares two ranks with their keys: the first in the order is the least.
+pub(crate) fn compare(order: Order, a: (u64, &[u8]), b: (u64, &[u8])) -> std::cmp::Ordering {
+    if order.is_descending() { b.cmp(&a) } else { a.cmp(&b) }
+}
+
+impl MemoryStorage {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Records>> {
+        // Records are valid after every single update.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds decisions.
+    pub(crate) fn apply(&self, table: &TrackTable, delta: &Delta<'_>, counters: &Counters) {
+        // The policy was reloaded without `track` since the decision.
+        let Some(tracked) = table.by_id(delta.policy()) else { return };
+        let mut all = self.lock();
+        let records = all.entry(tracked.id).or_default();
+        counters.evicted.add(records.apply(tracked, delta));
+    }
+
+    /// Forgets expired keys and those of policies that track nothing, and counts the others.
+    pub(crate) fn sweep(&self, table: &TrackTable, now: Timestamp, counters: &Counters) {
+        let mut all = self.lock();
+        all.retain(|id, _| table.by_id(*id).is_some());
+        let (mut keys, mut bytes) = (0, 0);
+        for tracked in table.iter() {
+            let Some(records) = all.get_mut(&tracked.id) else { continue };
+            counters.evicted.add(records.sweep(tracked, now.as_micros()));
+            keys += u64::try_from(records.len()).unwrap_or(u64::MAX);
+            bytes += u64::try_from(records.bytes()).unwrap_or(u64::MAX);
+        }
+        counters.keys.set(keys);
+        counters.bytes.set(bytes);
+    }
+
+    /// The keys of a policy after a position: one more than the limit, if there are as many.
+    pub(crate) fn keys(
+        &self,
+        tracked: &Tracked,
+        query: &KeysQuery<'_>,
+        after: Option<&Position>,
+        now: Timestamp,
+    ) -> Vec<(u64, KeyUsage)> {
+        let all = self.lock();
+        let Some(records) = all.get(&tracked.id) else { return Vec::new() };
+        let expiry = tracked.expiry(now.as_micros());
+        let order = query.order;
+        let candidates = records.iter().filter(|(key, usage)| {
+            key.starts_with(query.prefix) && usage.last_seen.as_micros() >= expiry
+        });
+        let candidates = candidates.filter_map(|(key, usage)| Some((rank(order, usage)?, key, usage)));
+        let mut candidates: Vec<_> = candidates
+            .filter(|(rank, key, _)| {
+                after.is_none_or(|after| {
+                    compare(order, (*rank, key), (after.rank, &after.key)).is_gt()
+                })
+            })
+            .collect();
+        let by_order = |a: &(u64, &[u8], &Usage), b: &(u64, &[u8], &Usage)| {
+            compare(order, (a.0, a.1), (b.0, b.1))
+        };
+        let len = query.limit + 1;
+        if candidates.len() > len {
+            candidates.select_nth_unstable_by(len - 1, by_order);
+            candidates.truncate(len);
+        }
+        candidates.sort_unstable_by(by_order);
+        let page = candidates.into_iter();
+        page.map(|(rank, key, usage)| (rank, KeyUsage { key: key.into(), usage: *usage })).collect()
+    }
+
+    /// The record of a key.
+    pub(crate) fn key(&self, tracked: &Tracked, key: &[u8], now: Timestamp) -> Option<KeyRecord> {
+        self.lock().get(&tracked.id)?.get(tracked, key, now.as_micros())
+    }
+}
