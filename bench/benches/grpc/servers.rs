@@ -43,7 +43,7 @@ pub(crate) fn start_all() -> Result<Vec<Server>> {
     let mut servers = vec![Server::start("tollgate", |port| {
         let mut command = Command::new(tollgate);
         command.args(["serve", "--config", file!("tollgate.yaml"), "--http", "off"]);
-        command.args(["--resp", "off", "--metrics", "127.0.0.1:0"]);
+        command.args(["--resp", "off", "--admin", "off", "--metrics", "127.0.0.1:0"]);
         command.args(["--grpc", &format!("127.0.0.1:{port}")]);
         command
     })?];

@@ -15,7 +15,7 @@ const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/resp/tollgate
 pub(crate) fn start_daemon() -> Result<(PinnedProcess, u16)> {
     let mut command = Command::new(process::tollgate()?);
     command.args(["serve", "--config", CONFIG, "--http", "off", "--grpc", "off"]);
-    command.args(["--resp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    command.args(["--resp", "127.0.0.1:0", "--admin", "off", "--metrics", "127.0.0.1:0"]);
     let mut process = PinnedProcess::start(&command)?;
     let line = process.line_with("  RESP ")?;
     let port = line.trim().rsplit_once(':').context(line.clone())?.1.parse()?;

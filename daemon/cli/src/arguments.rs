@@ -35,6 +35,9 @@ pub(crate) struct Serve {
     /// The address for /metrics: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9091]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
+    /// The address for the dashboard: HOST:PORT, unix:PATH or off [default: 127.0.0.1:9090]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) admin: Option<String>,
     /// The store of all state: memory, redis://HOST, redis+cluster://HOST,HOST or
     /// redis+sentinel://HOST,HOST/MASTER, with rediss for TLS [default: memory]
     #[arg(long, value_name = "URL")]

@@ -1,6 +1,7 @@
 //! The address of a listener.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -13,6 +14,20 @@ pub enum Address {
     Unix(PathBuf),
     /// No listener, written `off`.
     Off,
+}
+
+impl Address {
+    /// Whether other machines may reach it. A name other than `localhost` may be any address.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        let Address::Tcp(address) = self else { return false };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(ip) => !ip.to_canonical().is_loopback(),
+            Err(_) => !host.eq_ignore_ascii_case("localhost"),
+        }
+    }
 }
 
 impl FromStr for Address {

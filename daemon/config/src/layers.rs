@@ -11,6 +11,7 @@ use tollgate_document::{
 
 use super::environment::LayerValue;
 use super::fields::SectionReader;
+use super::named_files::find;
 use super::schema::ROOT;
 use super::tree::Entry;
 use super::validate::Validator;
@@ -226,6 +227,19 @@ impl LoadedConfig {
         print::yaml(&self.tree, name, origins)
     }
 
+    /// The configuration, with its text for the dashboard.
+    #[must_use]
+    pub fn into_config(self) -> Config {
+        let effective_yaml = Some(self.print(true).into());
+        Config { effective_yaml, ..self.config }
+    }
+
+    /// Whether a field is set, in any source.
+    #[must_use]
+    pub fn is_set(&self, field: &str) -> bool {
+        find(&self.tree, field).is_some()
+    }
+
     /// The name of the file.
     pub(super) fn file_name(&self) -> Option<&Arc<str>> {
         self.file.as_ref()?.name.as_ref()
@@ -245,7 +259,7 @@ impl Config {
     /// The file cannot be read or has mistakes. Each error contains file, line, field, value and
     /// remedy.
     pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
-        Layers::new().file(path).partial().map(|partial| partial.config)
+        Layers::new().file(path).partial().map(LoadedConfig::into_config)
     }
 
     /// Reads the text of a file, as [`load`](Self::load) does.
@@ -253,7 +267,7 @@ impl Config {
     /// # Errors
     /// The text has mistakes.
     pub fn from_yaml(text: &str) -> Result<Config, ConfigErrors> {
-        Layers::new().yaml(text).partial().map(|partial| partial.config)
+        Layers::new().yaml(text).partial().map(LoadedConfig::into_config)
     }
 
     /// A configuration with a single policy named `default`.
@@ -261,6 +275,6 @@ impl Config {
     /// # Errors
     /// The text is not a list of limits.
     pub fn from_limits(limits: &str) -> Result<Config, ConfigErrors> {
-        Layers::new().limits(limits).partial().map(|partial| partial.config)
+        Layers::new().limits(limits).partial().map(LoadedConfig::into_config)
     }
 }

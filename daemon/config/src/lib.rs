@@ -109,6 +109,9 @@ pub struct Config {
     pub drain: Drain,
     /// Resource limits for requests and connections.
     pub limits: Bounds,
+    /// The effective configuration as YAML, with the origin of each value and without secrets, for
+    /// the dashboard; absent unless the configuration was loaded.
+    pub effective_yaml: Option<Arc<str>>,
     restart_fields: restart::RestartFields,
 }
 
@@ -124,6 +127,8 @@ pub struct Listen {
     pub resp: Address,
     /// Metrics.
     pub metrics: Address,
+    /// The dashboard and its API.
+    pub admin: Address,
     /// Names under which clients reach a listener of HTTP on a loopback address.
     pub hosts: Vec<HostPattern>,
     /// TLS for all listeners.

@@ -196,9 +196,6 @@ fn message(text: &str, remedy: String, scalar: &Scalar) -> String {
 
 /// What to write instead of an unknown field.
 pub(super) fn remedy(name: &str, section: &Section) -> String {
-    if section.later.contains(&name) {
-        return "not available in this version, remove it".to_owned();
-    }
     let known = section.fields.iter().map(|field| field.name);
     did_you_mean(name, known.clone())
         .unwrap_or_else(|| format!("expected one of {}", known.collect::<Vec<_>>().join(", ")))

@@ -105,7 +105,9 @@ impl ActiveConfig {
         }
         let detail = match max {
             0 => "privacy is hashed, so that no prefix can match; leave prefix out".to_owned(),
-            max => format!("privacy is masked, and shows {max} characters of a key; shorten prefix"),
+            max => {
+                format!("privacy is masked, and shows {max} characters of a key; shorten prefix")
+            }
         };
         Err(Error::bad_request(detail).with_parameter(Parameter::Prefix))
     }

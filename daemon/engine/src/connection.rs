@@ -20,6 +20,8 @@ named_enum! {
     Metrics = "metrics",
     /// The effective configuration and statistics, for debugging.
     Debug = "debug",
+    /// The dashboard and its API.
+    Admin = "admin",
 }
 
 /// One value for each kind of listener.
@@ -29,13 +31,14 @@ pub struct PerListener<T>([T; ListenerKind::ALL.len()]);
 impl<T> PerListener<T> {
     /// The value of one kind.
     pub fn get(&self, kind: ListenerKind) -> &T {
-        let [http, grpc, resp, metrics, debug] = &self.0;
+        let [http, grpc, resp, metrics, debug, admin] = &self.0;
         match kind {
             ListenerKind::Http => http,
             ListenerKind::Grpc => grpc,
             ListenerKind::Resp => resp,
             ListenerKind::Metrics => metrics,
             ListenerKind::Debug => debug,
+            ListenerKind::Admin => admin,
         }
     }
 }

@@ -31,7 +31,11 @@ impl RequestContext<'_> {
     ///
     /// # Errors
     /// The store is unavailable.
-    pub async fn key_record(&self, policy: &Policy, key: &[u8]) -> Result<Option<KeyRecord>, Error> {
+    pub async fn key_record(
+        &self,
+        policy: &Policy,
+        key: &[u8],
+    ) -> Result<Option<KeyRecord>, Error> {
         if self.active.tracking.get(policy).is_none() {
             return Ok(None);
         }
@@ -42,9 +46,11 @@ impl RequestContext<'_> {
 impl From<QueryError> for Error {
     fn from(error: QueryError) -> Self {
         let (kind, parameter, value) = match &error {
-            QueryError::NotTracked(policy) | QueryError::NoUsage(policy, _) => {
-                (ErrorKind::BadRequest, Parameter::Policy, Some(ErrorValue::Text((**policy).into())))
-            }
+            QueryError::NotTracked(policy) | QueryError::NoUsage(policy, _) => (
+                ErrorKind::BadRequest,
+                Parameter::Policy,
+                Some(ErrorValue::Text((**policy).into())),
+            ),
             QueryError::Limit(_) => (ErrorKind::BadRequest, Parameter::Limit, None),
             QueryError::Prefix(_) => (ErrorKind::BadRequest, Parameter::Prefix, None),
             QueryError::Cursor(_)

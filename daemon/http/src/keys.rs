@@ -16,31 +16,27 @@ use super::traceparent;
 /// The path of the query.
 pub(super) const PATH: &str = "/v1/keys";
 /// The parameters of the query.
-pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::Policy,
-    Parameter::Order,
-    Parameter::Prefix,
-    Parameter::Limit,
-    Parameter::Cursor,
-];
+pub(super) const PARAMETERS: &[Parameter] =
+    &[Parameter::Policy, Parameter::Order, Parameter::Prefix, Parameter::Limit, Parameter::Cursor];
 /// The keys of a page by default.
 pub(super) const DEFAULT_LIMIT: usize = 50;
 
-/// Answers a query.
+/// Answers a query. `serves_pages` is whether the listener does.
 pub(super) async fn answer<B>(
     engine: &Engine,
     remote: &Remote,
     request: &Request<B>,
+    serves_pages: bool,
 ) -> Result<Reply, Problem> {
     let active = engine.active();
     let head = RequestHead::new(request.method(), request.uri(), request.headers());
+    let head = if serves_pages { head.to_pages() } else { head };
     let header = TokenHeader::Authorization;
     let principal = authenticate(engine, &active, remote, head, header).await?;
     head.check_origin(remote, &active)?;
     let (surface, traceparent) = (Surface::Http, traceparent(request.headers()));
     let context = RequestContext { engine, active: &active, principal, surface, traceparent };
-    let mut object =
-        Object::from_query(request.uri().query().unwrap_or_default(), PARAMETERS)?;
+    let mut object = Object::from_query(request.uri().query().unwrap_or_default(), PARAMETERS)?;
     if object.take_status().is_some() {
         return Err(Problem::bad_request("status applies to decisions; leave it out").at("status"));
     }

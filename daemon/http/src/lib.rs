@@ -67,14 +67,42 @@ pub async fn answer(
 ) -> Reply {
     let result = match route(request.method(), request.uri().path()) {
         Ok(Route::OpenApi) => answer_openapi(engine, remote, &request).await,
-        Ok(Route::Keys) => keys::answer(engine, remote, &request).await,
-        Ok(Route::Operation(spec)) => operations::answer(engine, remote, spec, request).await,
+        Ok(Route::Keys) => keys::answer(engine, remote, &request, false).await,
+        Ok(Route::Operation(spec)) => {
+            operations::answer(engine, remote, spec, request, false).await
+        }
         Ok(Route::ForwardAuth(gateway)) => {
             Ok(forward::answer(engine, state, remote, gateway, request).await)
         }
         Err(problem) => Err(problem),
     };
     result.unwrap_or_else(|problem| reply::problem(&problem))
+}
+
+/// Answers a request of a page, or of a program beside it, for an operation: `GET` with a query, or
+/// `POST` with a body.
+///
+/// # Errors
+/// The request is refused or invalid, or the store is unavailable.
+pub async fn answer_page(
+    engine: &Engine,
+    remote: &Remote,
+    operation: &'static OperationSpec,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    operations::answer(engine, remote, operation, request, true).await
+}
+
+/// Answers a query of a page, or of a program beside it, for the keys of a policy.
+///
+/// # Errors
+/// The request is refused or invalid, or the store is unavailable.
+pub async fn answer_page_keys<B>(
+    engine: &Engine,
+    remote: &Remote,
+    request: &Request<B>,
+) -> Result<Reply, Problem> {
+    keys::answer(engine, remote, request, true).await
 }
 
 fn route(method: &Method, path: &str) -> Result<Route, Problem> {
@@ -125,7 +153,11 @@ const MAX_SHOWN_PATH: usize = 64;
 
 fn unknown_path(path: &str) -> Problem {
     let operations: Vec<_> = OPERATIONS.iter().map(|spec| format!("/v1/{}", spec.name)).collect();
-    let known = operations.iter().map(|path| &**path).chain([keys::PATH, "/openapi.json"]).chain(OTHER_PATHS);
+    let known = operations
+        .iter()
+        .map(|path| &**path)
+        .chain([keys::PATH, "/openapi.json"])
+        .chain(OTHER_PATHS);
     let hint = match path {
         "/metrics" => "metrics have a listener of their own, listen.metrics".to_owned(),
         _ => did_you_mean(path, known).unwrap_or_else(|| "decisions are at /v1/check".to_owned()),

@@ -38,16 +38,18 @@ pub(super) fn has_query_form(spec: &OperationSpec) -> bool {
     spec.response == ResponseKind::Preview
 }
 
-/// Answers a request for an operation.
+/// Answers a request for an operation. `serves_pages` is whether the listener does.
 pub(super) async fn answer(
     engine: &Engine,
     remote: &Remote,
     spec: &'static OperationSpec,
     request: Request<Incoming>,
+    serves_pages: bool,
 ) -> Result<Reply, Problem> {
     let (head, body) = request.into_parts();
     let active = engine.active();
     let (request_head, header) = (RequestHead::from(&head), TokenHeader::Authorization);
+    let request_head = if serves_pages { request_head.to_pages() } else { request_head };
     let principal = authenticate(engine, &active, remote, request_head, header).await;
     let originator = principal.as_ref().ok().copied();
     let mut audit = spec.is_audited().then(|| engine.audit(spec.name, originator, remote));

@@ -23,19 +23,28 @@ pub struct RequestHead<'r> {
     /// The authority of the request target, as in HTTP/2.
     authority: Option<&'r Authority>,
     has_body: bool,
+    /// Whether the listener serves pages, whose requests are as direct as those of programs.
+    serves_pages: bool,
 }
 
 impl<'r> RequestHead<'r> {
     /// The head of a request.
     #[must_use]
     pub fn new(method: &Method, target: &'r Uri, headers: &'r HeaderMap) -> Self {
-        RequestHead { headers, authority: target.authority(), has_body: *method == Method::POST }
+        let (authority, has_body) = (target.authority(), *method == Method::POST);
+        RequestHead { headers, authority, has_body, serves_pages: false }
     }
 
     /// The head of a request whose target is unknown.
     #[must_use]
     pub fn without_target(headers: &'r HeaderMap) -> Self {
-        RequestHead { headers, authority: None, has_body: true }
+        RequestHead { headers, authority: None, has_body: true, serves_pages: false }
+    }
+
+    /// The head of a request to a listener that serves pages.
+    #[must_use]
+    pub fn to_pages(self) -> Self {
+        RequestHead { serves_pages: true, ..self }
     }
 
     /// Refuses requests that a web page of another origin makes a browser send.
@@ -43,6 +52,27 @@ impl<'r> RequestHead<'r> {
     /// # Errors
     /// The rule that refuses the request.
     pub fn check_origin(self, remote: &Remote, active: &ActiveConfig) -> Result<(), Problem> {
+        let is_from_browser = self.is_from_browser();
+        let refusal = if is_from_browser && self.is_cross_site() {
+            "a web page of another site sent the request, as Sec-Fetch-Site states; send it from a \
+             program"
+        } else if is_from_browser && !self.is_own_origin() {
+            "a web page of another origin sent the request, as Origin states; send it from a program"
+        } else if self.has_body && is_from_browser && !self.is_json() {
+            "a request of a web page needs the header content-type: application/json; add it"
+        } else {
+            return self.check_host(remote, active);
+        };
+        Err(Problem::new(ProblemKind::Forbidden, refusal))
+    }
+
+    /// Refuses requests for a name that a web page may have pointed at this machine. A listener of
+    /// pages is for this machine if it needs no token, also on a Unix socket, which may be
+    /// forwarded.
+    ///
+    /// # Errors
+    /// The `Host` is foreign.
+    pub fn check_host(self, remote: &Remote, active: &ActiveConfig) -> Result<(), Problem> {
         let is_listed = |host: &str| {
             let host = host.to_ascii_lowercase();
             let host = host.strip_suffix('.').unwrap_or(&host);
@@ -50,20 +80,12 @@ impl<'r> RequestHead<'r> {
         };
         let is_own_host =
             |host: &str| address(host).is_some() || is_localhost(host) || is_listed(host);
-        let is_from_browser = self.is_from_browser();
-        let refusal = if is_from_browser && self.is_cross_site() {
-            "a web page of another site sent the request, as Sec-Fetch-Site states; send it from a \
-             program"
-        } else if is_from_browser && !self.is_own_origin() {
-            "a web page of another origin sent the request, as Origin states; send it from a program"
-        } else if remote.has_loopback_listener && !self.hosts_are(is_own_host) {
-            "the Host is foreign: on a loopback address it must be localhost, an IP address or a \
-             name in listen.hosts; use one of those, or add the name"
-        } else if self.has_body && is_from_browser && !self.is_json() {
-            "a request of a web page needs the header content-type: application/json; add it"
-        } else {
+        let is_local = remote.has_loopback_listener || self.serves_pages && active.access.is_open();
+        if !is_local || self.hosts_are(is_own_host) {
             return Ok(());
-        };
+        }
+        let refusal = "the Host is foreign: on a loopback address it must be localhost, an IP \
+                       address or a name in listen.hosts; use one of those, or add the name";
         Err(Problem::new(ProblemKind::Forbidden, refusal))
     }
 
@@ -84,7 +106,8 @@ impl<'r> RequestHead<'r> {
     }
 
     fn is_from_browser(self) -> bool {
-        self.headers.keys().any(|name| *name == ORIGIN || name.as_str().starts_with("sec-fetch-"))
+        let is_stated = |name: &str| name != "referer" && is_of_browser(name);
+        self.headers.keys().any(|name| is_stated(name.as_str()))
     }
 
     fn is_json(self) -> bool {
@@ -94,9 +117,12 @@ impl<'r> RequestHead<'r> {
     }
 
     /// Whether nothing in it shows that it came through a proxy or from a web page: no header that
-    /// those add, and no host other than this machine.
+    /// those add, and no host other than this machine. A page of the listener itself may send it.
     pub(super) fn is_direct(self) -> bool {
-        !self.headers.keys().any(|name| is_added(name.as_str())) && self.hosts_are(is_this_machine)
+        let is_own_page = self.serves_pages && !self.is_cross_site() && self.is_own_origin();
+        let is_foreign = |name: &str| is_added(name) && !(is_own_page && is_of_browser(name));
+        !self.headers.keys().any(|name| is_foreign(name.as_str()))
+            && self.hosts_are(is_this_machine)
     }
 
     /// Whether all hosts that it names fulfil a condition. An invalid one does not.
@@ -131,6 +157,11 @@ const ADDED_PREFIXES: [&str; 4] = ["x-forwarded-", "x-original-", "x-envoy-", "s
 
 fn is_added(name: &str) -> bool {
     ADDED_HEADERS.contains(&name) || ADDED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether only browsers add the header.
+fn is_of_browser(name: &str) -> bool {
+    matches!(name, "origin" | "referer") || name.starts_with("sec-fetch-")
 }
 
 /// Whether a host is this machine, whatever a name server answers.

@@ -88,7 +88,8 @@ struct Parts {
 }
 
 impl Problem {
-    pub(super) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+    /// A problem of this kind; `detail` says how to fix it.
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Problem(Box::new(Parts { kind, detail, field: None, value: None, allow: None }))
     }
@@ -127,7 +128,7 @@ impl Problem {
     }
 
     /// Adds the methods that the path supports.
-    pub(super) fn with_allow(mut self, methods: &'static str) -> Self {
+    pub fn with_allow(mut self, methods: &'static str) -> Self {
         self.0.allow = Some(methods);
         self
     }

@@ -106,10 +106,7 @@ mod tests {
         let read = |text: &str| cursors.position(&query("api", Some(text)));
         assert_eq!(read(&first), Ok(Some(position(7))));
         assert_eq!(cursors.position(&query("api", None)), Ok(None));
-        assert_eq!(
-            cursors.position(&query("other", Some(&first))),
-            Err(QueryError::OtherQuery)
-        );
+        assert_eq!(cursors.position(&query("other", Some(&first))), Err(QueryError::OtherQuery));
         let restarted = Cursors::default();
         let foreign = restarted.position(&query("api", Some(&first)));
         assert_eq!(foreign, Err(QueryError::ForeignCursor));

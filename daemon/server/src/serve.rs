@@ -16,7 +16,7 @@ use crate::services::Services;
 use crate::serving::Serving;
 use crate::store_watch;
 use tollgate_config::Config;
-use tollgate_transport::Listeners;
+use tollgate_transport::{ListenAddress, Listeners};
 
 /// How long the daemon tries to charge the store, before it exits, for what it admitted without it.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -40,7 +40,8 @@ pub enum Stop {
 /// the availability of a Redis store are logged, and warnings about its configuration.
 ///
 /// # Errors
-/// A listener has no address or stops accepting; a token or a file of overrides cannot be used; the
+/// A listener has no address or stops accepting; other machines reach the dashboard, and there are no
+/// tokens; a token or a file of overrides cannot be used; the
 /// rules are invalid, as in [`Rules::check`](tollgate_rules::Rules::check).
 pub async fn run(
     config: Config,
@@ -55,6 +56,7 @@ pub async fn run(
     let active = overrides.build(&config).map_err(io::Error::other)?;
     let services = Arc::new(Services::new(active, limiter.into()));
     services.report_warnings(&config);
+    services.admin.set_effective_yaml(config.effective_yaml.clone());
     let mut watch = store_watch::start(&services);
     let tracking = Arc::clone(&services.engine);
     watch.spawn(async move { tracking.insight().run().await });
@@ -81,11 +83,16 @@ pub async fn run(
         (listeners.resp, ListenerKind::Resp),
         (listeners.metrics, ListenerKind::Metrics),
         (listeners.debug, ListenerKind::Debug),
+        (listeners.admin, ListenerKind::Admin),
     ];
     for (listener, kind) in listeners {
         let Some(listener) = listener else { continue };
         let address = listener.address()?;
         tracing::debug!(%address, "listening");
+        if kind == ListenerKind::Admin {
+            check_admin(&services, &address)?;
+            watch.spawn(Arc::clone(&services.admin).sample());
+        }
         let serving = Serving::new(Arc::clone(&services), kind, &address);
         accepting.spawn(Accepting::new(listener, serving).run(closing.subscribe(), drain.timeout));
     }
@@ -98,6 +105,7 @@ pub async fn run(
     };
     serve_until(&services, &mut accepting, drained).await?;
     services.lifecycle.close();
+    services.admin.close();
     closing.send_replace(true);
     while let Some(ended) = accepting.join_next().await {
         ended.map_err(io::Error::other)?;
@@ -107,6 +115,18 @@ pub async fn run(
         tracing::warn!("store not charged for all that was admitted without it: {error}");
     }
     Ok(())
+}
+
+/// Requires tokens for a dashboard that other machines reach, whatever built the configuration.
+fn check_admin(services: &Services, address: &ListenAddress) -> io::Result<()> {
+    if address.is_local() || !services.engine.active().access.is_open() {
+        return Ok(());
+    }
+    let message = format!(
+        "other machines reach {address}, where the dashboard requires a token; add one with the \
+         scope read to tokens, or use a loopback address or a Unix socket"
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// Sweeps memory until `end` completes, or a listener fails.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tollgate::Limiter;
+use tollgate_admin::Admin;
 use tollgate_config::{Config, domain_file_warnings};
 use tollgate_engine::{ActiveConfig, Engine, ListenerKind, PerListener, StoreStatus};
 
@@ -29,6 +30,7 @@ pub(crate) struct Services {
     pub(crate) http: HttpState,
     pub(crate) envoy: Arc<EnvoyState>,
     pub(crate) resp: RespState,
+    pub(crate) admin: Arc<Admin>,
 }
 
 impl Services {
@@ -37,23 +39,33 @@ impl Services {
         let buffers: Arc<BufferBudget> = Arc::default();
         let resp_connections = Arc::clone(connections.get(ListenerKind::Resp));
         let resp = RespState::new(resp_connections, Arc::clone(&buffers));
+        let engine = Arc::new(Engine::new(active, limiter));
+        let lifecycle: Arc<Lifecycle> = Arc::default();
+        let (reload_error, config_warnings) = (watch::Sender::default(), watch::Sender::default());
+        let admin = Admin::new(
+            Arc::clone(&engine),
+            Arc::clone(&lifecycle),
+            reload_error.subscribe(),
+            config_warnings.subscribe(),
+        );
         let services = Services {
-            engine: Arc::new(Engine::new(active, limiter)),
-            lifecycle: Arc::default(),
+            engine,
+            lifecycle,
             connections,
             buffers,
-            reload_error: watch::Sender::default(),
-            config_warnings: watch::Sender::default(),
+            reload_error,
+            config_warnings,
             http: HttpState::default(),
             envoy: Arc::default(),
             resp,
+            admin: Arc::new(admin),
         };
         services.update_health();
         services
     }
 
     /// Logs what is doubtful in the files of the active configuration, and keeps it for the readiness
-    /// page.
+    /// page and the dashboard.
     pub(crate) fn report_warnings(&self, config: &Config) {
         // A control plane replaces the files.
         let paths = match config.envoy.xds {

@@ -85,8 +85,7 @@ impl Serving {
 
     fn limits(&self) -> ConnectionLimits {
         // The other listeners have no tokens.
-        let authenticates =
-            matches!(self.kind, ListenerKind::Http | ListenerKind::Grpc | ListenerKind::Resp);
+        let authenticates = !matches!(self.kind, ListenerKind::Metrics | ListenerKind::Debug);
         let active = self.engine().active();
         let has_tokens = authenticates && !active.access.is_open();
         ConnectionLimits { total: active.bounds.connections, has_tokens }
@@ -129,7 +128,8 @@ impl Serving {
             ListenerKind::Http
             | ListenerKind::Grpc
             | ListenerKind::Metrics
-            | ListenerKind::Debug => self.serve_http(stream, remote, tracker).await,
+            | ListenerKind::Debug
+            | ListenerKind::Admin => self.serve_http(stream, remote, tracker).await,
         }
     }
 
@@ -169,8 +169,7 @@ impl Serving {
                 let reply = match grpc {
                     Some(grpc) => grpc.answer(request, busy).await.map(Either::Right),
                     None => {
-                        let reply = router::answer(&services, kind, &remote, request).await;
-                        drop(busy);
+                        let reply = router::answer(&services, kind, &remote, request, busy).await;
                         reply.map(Either::Left)
                     }
                 };

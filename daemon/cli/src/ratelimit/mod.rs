@@ -256,7 +256,7 @@ async fn bind(config: &Config, listening: &Listening, tls: Option<Tls>) -> Resul
     let grpc = grpc.map(|grpc| grpc.with_tls(tls));
     let metrics = bind_at(&listen.metrics, "PROMETHEUS_ADDR", &addresses).await?;
     let debug = bind_at(&listening.debug, "DEBUG_HOST and DEBUG_PORT", &addresses).await?;
-    Ok(Listeners { http, grpc, metrics, debug, resp: None })
+    Ok(Listeners { http, grpc, metrics, debug, ..Listeners::default() })
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub(super) fn read(environment: &Environment, config: &mut Config) -> Listening 
         None => grpc,
     };
     config.listen.resp = Address::Off;
+    config.listen.admin = Address::Off;
     let metrics = metrics_address(environment);
     config.listen.metrics = if environment.bool("USE_PROMETHEUS") { metrics } else { Address::Off };
     config.envoy.compat.metrics_path = Some(metrics_path(environment));

@@ -7,9 +7,13 @@ use anyhow::{Result, anyhow, ensure};
 use tokio::net::{TcpListener, lookup_host};
 use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
 
-/// Binds all listeners.
-pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners> {
-    let addresses = [&listen.http, &listen.grpc, &listen.resp, &listen.metrics];
+/// Binds all listeners. `has_admin_address` is whether that address was chosen.
+pub(super) async fn bind(
+    listen: &Listen,
+    has_admin_address: bool,
+    tls: Option<&Tls>,
+) -> Result<Listeners> {
+    let addresses = [&listen.http, &listen.grpc, &listen.resp, &listen.metrics, &listen.admin];
     let http = bind_at(&listen.http, "--http", &addresses).await?;
     let grpc = bind_at(&listen.grpc, "--grpc", &addresses).await?;
     let resp = bind_at(&listen.resp, "--resp", &addresses).await?;
@@ -18,14 +22,33 @@ pub(super) async fn bind(listen: &Listen, tls: Option<&Tls>) -> Result<Listeners
         [&http, &grpc, &resp, &metrics].into_iter().any(Option::is_some),
         "every listener is off; set an address with --http"
     );
+    let admin = match &listen.admin {
+        Address::Tcp(address) if !has_admin_address => bind_default_admin(address).await?,
+        chosen => bind_at(chosen, "--admin", &addresses).await?,
+    };
     let with_tls = |listener: Listener| listener.with_tls(tls.cloned());
     Ok(Listeners {
         http: http.map(with_tls),
         grpc: grpc.map(with_tls),
         resp: resp.map(with_tls),
         metrics: metrics.map(with_tls),
+        admin: admin.map(with_tls),
         debug: None,
     })
+}
+
+/// Binds the default address of the dashboard, unless another program uses it: it is that of
+/// Prometheus, and no reason not to decide.
+async fn bind_default_admin(address: &str) -> Result<Option<Listener>> {
+    match listen(address).await {
+        Ok(listener) => Ok(Some(listener.into())),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let remedy = "set another address with --admin or listen.admin, or off";
+            tracing::warn!("no dashboard: {address} is in use by another program; {remedy}");
+            Ok(None)
+        }
+        Err(error) => Err(cannot_listen(address, &error, "--admin")),
+    }
 }
 
 /// Binds the listener of a flag or variable. An error suggests none of the daemon's own addresses.
@@ -60,10 +83,12 @@ async fn bind_tcp(address: &str, flag: &str, addresses: &[&Address]) -> Result<T
                 ),
             })
         }
-        Err(error) => Err(anyhow!(
-            "cannot listen at {address}: {error}; set {flag} to a HOST:PORT of this machine"
-        )),
+        Err(error) => Err(cannot_listen(address, &error, flag)),
     }
+}
+
+fn cannot_listen(address: &str, error: &io::Error, flag: &str) -> anyhow::Error {
+    anyhow!("cannot listen at {address}: {error}; set {flag} to a HOST:PORT of this machine")
 }
 
 /// Binds an address. Without a host, it binds all addresses, including IPv6 if available.

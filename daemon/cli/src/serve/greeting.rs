@@ -21,12 +21,14 @@ pub(super) fn greeting(ready: &Ready<'_>, is_sample: bool) -> Result<String> {
         |listener: &Option<Listener>| listener.as_ref().map(Listener::address).transpose();
     let (http, grpc) = (address(&listeners.http)?, address(&listeners.grpc)?);
     let (resp, metrics) = (address(&listeners.resp)?, address(&listeners.metrics)?);
+    let admin = address(&listeners.admin)?;
     let mut text = format!("tollgate {} is ready\n\n", env!("CARGO_PKG_VERSION"));
     for (name, address, path) in [
         ("HTTP/1.1, HTTP/2", &http, ""),
         ("gRPC for Envoy", &grpc, ""),
         (RESP, &resp, ""),
         ("metrics", &metrics, "/metrics"),
+        ("dashboard", &admin, "/"),
     ] {
         text += &listener(config, name, address.as_ref(), path);
     }

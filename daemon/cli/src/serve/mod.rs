@@ -27,7 +27,8 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     // Before a socket, a store or a file is opened.
     tollgate_server::check_files(&loaded)?;
     let warnings = loaded.warnings();
-    let config = loaded.config;
+    let has_admin_address = loaded.is_set("listen.admin");
+    let config = loaded.into_config();
     let log = config.log.clone();
     run_async(&log, &Tracing::FromEnvironment, async |logs| {
         for warning in warnings {
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
         let is_sample = arguments.config.is_none() && arguments.limits.is_none();
         let file = arguments.config.clone();
         let tls = config.listen.tls.clone().map(Tls::open).transpose()?;
-        let listeners = bind::bind(&config.listen, tls.as_ref()).await?;
+        let listeners = bind::bind(&config.listen, has_admin_address, tls.as_ref()).await?;
         let read = move || reload(&arguments, tls.as_ref());
         let daemon = Daemon { config, listeners, file, read: Box::new(read) };
         daemon.run(logs, |ready| greeting(&ready, is_sample)).await
@@ -77,6 +78,7 @@ fn with_flags(layers: Layers, arguments: &Serve) -> Layers {
         ("--grpc", "listen.grpc", &arguments.grpc),
         ("--resp", "listen.resp", &arguments.resp),
         ("--metrics", "listen.metrics", &arguments.metrics),
+        ("--admin", "listen.admin", &arguments.admin),
         ("--store", "store.url", &arguments.store),
         ("--namespace", "namespace", &arguments.namespace),
         ("--data", "store.data", &arguments.data),
@@ -92,5 +94,5 @@ fn reload(arguments: &Serve, tls: Option<&Tls>) -> Result<Config, ConfigErrors> 
     if let Some(Err(error)) = tls.map(Tls::reload) {
         tracing::error!("{error}; keeping the previous certificate");
     }
-    load(arguments).map(|loaded| loaded.config)
+    load(arguments).map(LoadedConfig::into_config)
 }

@@ -29,6 +29,8 @@ pub(crate) fn tollgate() -> Command {
     for name in names {
         command.env_remove(name);
     }
+    // Tests run at the same time, and the default address is one for all.
+    command.env("TOLLGATE_LISTEN__ADMIN", "off");
     command.stdin(Stdio::null());
     command
 }

@@ -20,6 +20,13 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let store = StoreConfig::read(&fields.section("store"), is_complete);
     let listen = operation::listen(&fields.section("listen"));
     let tokens = tokens::read(fields, listen.as_ref().ok());
+    let admin = match (&listen, &tokens) {
+        (Ok(listen), Ok(tokens)) => {
+            operation::check_admin(&fields.section("listen"), listen, tokens)
+        }
+        // That mistake is reported.
+        _ => Ok(()),
+    };
     let policies = policies::read(fields);
     let rules = rules::read(fields, policies.as_ref().ok().map(|read| &read.policies));
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());
@@ -28,6 +35,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let PolicyTable { policies, overrides, overrides_files, tracks } = policies?;
     let (jwt, jwks_file) = jwt?;
     let (envoy, domains) = envoy?;
+    admin?;
     Ok(Config {
         namespace: namespace?,
         store: store?,
@@ -51,6 +59,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         log: operation::log(&fields.section("log"))?,
         drain: operation::drain(&fields.section("drain"))?,
         limits: operation::bounds(&fields.section("limits"))?,
+        effective_yaml: None,
         restart_fields: RestartFields::new(fields.entry),
     })
 }

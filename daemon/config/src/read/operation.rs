@@ -7,7 +7,7 @@ use tollgate_headers::HeaderStyle;
 
 use crate::fields::{FromValue, Invalid, SectionReader};
 use crate::schema::Value;
-use crate::{Bounds, Listen, TlsConfig};
+use crate::{Bounds, Listen, TlsConfig, TokenConfig};
 
 /// How keys appear in logs and in the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,9 +96,27 @@ pub(super) fn listen(fields: &SectionReader<'_>) -> Result<Listen, Invalid> {
         grpc: fields.get("grpc")?,
         resp: fields.get("resp")?,
         metrics: fields.get("metrics")?,
+        admin: fields.get("admin")?,
         hosts: fields.list("hosts")?,
         tls: tls?,
     })
+}
+
+/// Requires tokens for a dashboard that other machines reach.
+pub(super) fn check_admin(
+    fields: &SectionReader<'_>,
+    listen: &Listen,
+    tokens: &[TokenConfig],
+) -> Result<(), Invalid> {
+    if !listen.admin.is_exposed() || !tokens.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "other machines reach {}, where the dashboard requires a token; add one with the scope \
+         read to tokens, or use a loopback address or a Unix socket",
+        listen.admin
+    );
+    Err(fields.report("admin", message))
 }
 
 fn tls(fields: &SectionReader<'_>) -> Result<Option<TlsConfig>, Invalid> {

@@ -42,8 +42,6 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) fields: &'static [Field],
-    /// Fields that are reserved for a later version.
-    pub(crate) later: &'static [&'static str],
 }
 
 impl Field {

@@ -55,7 +55,7 @@ const fn map(names: &'static Format, values: &'static Kind) -> Kind {
 
 /// Defines sections: the name of each field, its kind, its default and its description.
 macro_rules! sections {
-    ($($visibility:vis $section:ident $(later $later:literal)? {
+    ($($visibility:vis $section:ident {
         $($name:ident: $kind:expr, $default:literal
             $(, $method:ident($($argument:literal)?))* => $about:literal;)*
     })*) => {
@@ -63,7 +63,6 @@ macro_rules! sections {
             fields: &[$(
                 Field::new(stringify!($name), $kind, $default, $about)$(.$method($($argument)?))*
             ),*],
-            later: &[$($later)?],
         };)*
     };
 }
@@ -184,18 +183,22 @@ sections! {
              connection to a sentinel logs in again. Only with `+sentinel`.";
     }
 
-    LISTEN later "admin" {
+    LISTEN {
         http: ADDRESS, "127.0.0.1:8080", needs_restart() =>
             "The listener for `/v1`, forward auth, `/livez` and `/readyz`.";
         grpc: ADDRESS, "127.0.0.1:8081", needs_restart() =>
             "The listener for Envoy's rate limit service over gRPC.";
         resp: ADDRESS, "127.0.0.1:6380", needs_restart() => "The listener for Redis clients.";
         metrics: ADDRESS, "127.0.0.1:9091", needs_restart() => "The listener for `/metrics`.";
+        admin: ADDRESS, "127.0.0.1:9090", needs_restart() =>
+            "The listener for the dashboard and its API. Other addresses than loopback and Unix \
+             sockets require `tokens`. If another program uses the default address, the daemon \
+             starts without the dashboard and logs a warning.";
         hosts: list(&format::HOST), "[]" =>
             "Names, besides `localhost` and IP addresses, under which clients reach a listener of \
              HTTP on a loopback address: hosts without port, with a leading `*.` all subdomains. \
-             The JSON API refuses requests for other hosts there, which web pages send after they \
-             have pointed a name of theirs at this machine.";
+             The JSON API and the dashboard refuse requests for other hosts there, which web pages \
+             send after they have pointed a name of theirs at this machine.";
         tls: Kind::Section(&TLS), "{}" => "TLS for all listeners, if `cert` is set.";
     }
 
@@ -471,7 +474,6 @@ static RULE: Section = Section {
         COST,
         ON_MISSING,
     ],
-    later: &[],
 };
 
-static CHECK: Section = Section { fields: &[RULE_POLICY, KEY, TIER, COST, ON_MISSING], later: &[] };
+static CHECK: Section = Section { fields: &[RULE_POLICY, KEY, TIER, COST, ON_MISSING] };

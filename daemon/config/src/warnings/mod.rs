@@ -5,11 +5,8 @@ mod keys;
 
 pub use changes::{logged_limits, unused_limits_of_rules};
 
-use std::net::IpAddr;
-
 use tollgate_document::{ConfigError, Origin};
 
-use crate::address::Address;
 use crate::layers::LoadedConfig;
 use crate::named_files::find;
 use crate::read::tokens::Operators;
@@ -44,7 +41,7 @@ impl LoadedConfig {
             ("listen.grpc", &listen.grpc),
             ("listen.resp", &listen.resp),
         ];
-        let exposed = listeners.into_iter().filter(|(_, address)| is_exposed(address));
+        let exposed = listeners.into_iter().filter(|(_, address)| address.is_exposed());
         exposed
             .filter_map(|(field, address)| {
                 let message = format!(
@@ -71,16 +68,5 @@ impl LoadedConfig {
             Some(file) => warning.in_file(file),
             None => warning,
         }
-    }
-}
-
-/// Whether other machines may reach an address. A name other than `localhost` may be any address.
-fn is_exposed(address: &Address) -> bool {
-    let Address::Tcp(address) = address else { return false };
-    let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(ip) => !ip.to_canonical().is_loopback(),
-        Err(_) => !host.eq_ignore_ascii_case("localhost"),
     }
 }

@@ -57,8 +57,9 @@ fn unknown_variables_with_two_underscores_are_errors() {
         ("TOLLGATE_STORE__URL__X", "x", "store.url has no fields"),
         (
             "TOLLGATE_LISTEN__ADMIN",
-            "x",
-            "unknown field listen.admin; not available in this version, remove it",
+            "0.0.0.0:9090",
+            "listen.admin: other machines reach 0.0.0.0:9090, where the dashboard requires a token; \
+             add one with the scope read to tokens, or use a loopback address or a Unix socket",
         ),
         ("TOLLGATE_POLICIES", "x", "policies can be set only in the file"),
         ("TOLLGATE_POLICIES__API__LIMITS", "1/s", "policies can be set only in the file"),

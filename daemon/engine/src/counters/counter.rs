@@ -118,6 +118,8 @@ pub struct ReloadCounters {
     is_last_accepted: Counter,
     /// When the active configuration was loaded, in µs.
     active_since: Counter,
+    /// When the last reload ended, in µs; 0 without one.
+    last: Counter,
 }
 
 impl ReloadCounters {
@@ -128,6 +130,7 @@ impl ReloadCounters {
             rejected: Counter::default(),
             is_last_accepted: Counter::default(),
             active_since: Counter::default(),
+            last: Counter::default(),
         };
         counters.is_last_accepted.set(1);
         counters.active_since.set(started.as_micros());
@@ -137,6 +140,7 @@ impl ReloadCounters {
     /// Counts a reload.
     pub fn count(&self, is_accepted: bool, now: Timestamp) {
         self.is_last_accepted.set(u64::from(is_accepted));
+        self.last.set(now.as_micros());
         if is_accepted {
             self.accepted.increment();
             self.active_since.set(now.as_micros());
@@ -155,6 +159,12 @@ impl ReloadCounters {
     #[must_use]
     pub fn is_last_accepted(&self) -> u64 {
         self.is_last_accepted.get()
+    }
+
+    /// When the last reload ended, if there was one.
+    #[must_use]
+    pub fn last(&self) -> Option<Timestamp> {
+        Some(self.last.get()).filter(|last| *last > 0).map(Timestamp::from_micros)
     }
 
     /// When the active configuration was loaded, in µs since the Unix epoch.

@@ -72,10 +72,9 @@ fn schema(parameter: Parameter) -> Value {
             "The order: by the last request, or by the number of requests or denials. most-denied \
              leaves out keys without denials.",
         ),
-        Parameter::Prefix => bounded(
-            MAX_KEY_BYTES,
-            example_text("What the keys begin with.", "user:"),
-        ),
+        Parameter::Prefix => {
+            bounded(MAX_KEY_BYTES, example_text("What the keys begin with.", "user:"))
+        }
         Parameter::Cursor => example_text("The cursor of the previous page.", "5f0c2a7b0"),
         Parameter::Checks => json!({
             "type": "array",

@@ -77,7 +77,8 @@ impl MemoryStorage {
         let candidates = records.iter().filter(|(key, usage)| {
             key.starts_with(query.prefix) && usage.last_seen.as_micros() >= expiry
         });
-        let candidates = candidates.filter_map(|(key, usage)| Some((rank(order, usage)?, key, usage)));
+        let candidates =
+            candidates.filter_map(|(key, usage)| Some((rank(order, usage)?, key, usage)));
         let mut candidates: Vec<_> = candidates
             .filter(|(rank, key, _)| {
                 after.is_none_or(|after| {

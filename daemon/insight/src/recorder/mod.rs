@@ -99,9 +99,13 @@ impl Recorder {
             counters.dropped_long_keys.increment();
             return;
         }
-        let start =
-            if tracked.interval == 0 { 0 } else { decision.time - decision.time % tracked.interval };
-        let hash = self.hasher.hash_one(decision.key) ^ start ^ u64::from(tracked.id).rotate_left(32);
+        let start = if tracked.interval == 0 {
+            0
+        } else {
+            decision.time - decision.time % tracked.interval
+        };
+        let hash =
+            self.hasher.hash_one(decision.key) ^ start ^ u64::from(tracked.id).rotate_left(32);
         let observation = Observation { tracked, hash, start, decision };
         let first = table_of_thread();
         for offset in 0..self.tables.len() {

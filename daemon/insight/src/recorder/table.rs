@@ -182,7 +182,18 @@ impl Table {
         let (allowed, denied, cost, written) = (0, 0, 0, 0);
         let policy = tracked.id;
         self.entries.push(Entry {
-            policy, hash, start, key, first, last, allowed, denied, cost, notes, capacity, written,
+            policy,
+            hash,
+            start,
+            key,
+            first,
+            last,
+            allowed,
+            denied,
+            cost,
+            notes,
+            capacity,
+            written,
         });
         self.slots[slot] = number;
         Ok(index)
@@ -232,8 +243,7 @@ impl<'t> Delta<'t> {
 
     pub(crate) fn usage(&self) -> Usage {
         let Entry { first, last, allowed, denied, cost, .. } = *self.entry;
-        let (first_seen, last_seen) =
-            (Timestamp::from_micros(first), Timestamp::from_micros(last));
+        let (first_seen, last_seen) = (Timestamp::from_micros(first), Timestamp::from_micros(last));
         Usage { first_seen, last_seen, allowed, denied, cost }
     }
 
@@ -249,8 +259,7 @@ impl<'t> Delta<'t> {
         (entry.written - len..entry.written).map(move |number| {
             let slot = table.notes[entry.notes + number % entry.capacity];
             let text = slot.has_text.then(|| String::from_utf8_lossy(table.text(slot.text)).into());
-            let (time, cost, answer) =
-                (Timestamp::from_micros(slot.time), slot.cost, slot.answer);
+            let (time, cost, answer) = (Timestamp::from_micros(slot.time), slot.cost, slot.answer);
             Note { time, cost, answer, text }
         })
     }

@@ -241,6 +241,7 @@ impl Reloader {
 
     fn apply(&mut self, config: &Config) -> Result<(), String> {
         self.services.engine.activate(self.overrides.build(config)?);
+        self.services.admin.set_effective_yaml(config.effective_yaml.clone());
         self.services.update_health();
         Ok(())
     }

@@ -105,6 +105,17 @@ pub enum ListenAddress {
     Unix(PathBuf),
 }
 
+impl ListenAddress {
+    /// Whether only this machine reaches it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            ListenAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            ListenAddress::Unix(_) => true,
+        }
+    }
+}
+
 /// As in the configuration.
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,13 +139,16 @@ pub struct Listeners {
     pub metrics: Option<Listener>,
     /// For debugging: every client that reaches it may read the effective configuration.
     pub debug: Option<Listener>,
+    /// For the dashboard and its API.
+    pub admin: Option<Listener>,
 }
 
 impl Listeners {
     /// The TLS settings of the listeners, without duplicates.
     pub fn tls(&self) -> Vec<Tls> {
         let mut all: Vec<Tls> = Vec::new();
-        let listeners = [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug];
+        let listeners =
+            [&self.http, &self.grpc, &self.resp, &self.metrics, &self.debug, &self.admin];
         for tls in listeners.into_iter().flatten().filter_map(|listener| listener.tls.as_ref()) {
             if !all.iter().any(|other| other.ptr_eq(tls)) {
                 all.push(tls.clone());

@@ -40,6 +40,7 @@ pub(crate) struct Daemon {
     pub(crate) grpc: SocketAddr,
     pub(crate) resp: SocketAddr,
     pub(crate) metrics: SocketAddr,
+    pub(crate) admin: SocketAddr,
     pub(crate) clock: ManualClock,
     stop: Option<oneshot::Sender<Stop>>,
     reload: Option<mpsc::Sender<()>>,
@@ -138,6 +139,14 @@ impl Daemon {
         Daemon::start_in_memory(config, None, add_tls).await
     }
 
+    /// Starts with other listeners, without making the test an operator.
+    pub(crate) async fn start_unchanged_with(
+        config: Config,
+        change: impl FnOnce(&mut Listeners),
+    ) -> Self {
+        Daemon::start_in_memory(config, None, change).await
+    }
+
     /// Starts with [`POLICIES`] and HTTP on a Unix socket, without making other clients operators.
     pub(crate) async fn start_on_unix(path: &Path) -> Self {
         let listener = Listener::bind_unix(path).await.unwrap();
@@ -166,19 +175,21 @@ impl Daemon {
         let (grpc_listener, grpc) = bind().await;
         let (resp_listener, resp) = bind().await;
         let (metrics_listener, metrics) = bind().await;
+        let (admin_listener, admin) = bind().await;
         let mut listeners = Listeners {
             http: Some(http),
             grpc: Some(grpc_listener),
             resp: Some(resp_listener),
             metrics: Some(metrics_listener),
-            debug: None,
+            admin: Some(admin_listener),
+            ..Listeners::default()
         };
         change(&mut listeners);
         let (stop, stopped) = oneshot::channel();
         let stopped = async { stopped.await.unwrap() };
         let server = tokio::spawn(run(config, listeners, limiter.into(), reload, stopped));
         let (stop, reload, reads) = (Some(stop), None, Arc::default());
-        Daemon { address, grpc, resp, metrics, clock, stop, reload, reads, server }
+        Daemon { address, grpc, resp, metrics, admin, clock, stop, reload, reads, server }
     }
 
     /// Requests a reload, as SIGHUP does.
