@@ -13,6 +13,8 @@ pub enum ClientKind {
     Python,
     /// Node.js with node-redis, Express and two versions of ioredis, `ioredis5` and `ioredis6`.
     Node,
+    /// Node.js with puppeteer-core and axe-core. The variable `CHROMIUM` has the path of the browser.
+    Chromium,
 }
 
 /// How to find a client.
@@ -53,6 +55,16 @@ impl ClientKind {
                 remedy: "cargo xtask test installs what it needs",
                 is_packaged: false,
             },
+            Self::Chromium => Program {
+                name: "node",
+                modules: &[
+                    "target/tools/node/node_modules/puppeteer-core",
+                    "target/tools/node/node_modules/axe-core",
+                ],
+                module_path: Some(("NODE_PATH", "target/tools/node/node_modules")),
+                remedy: "cargo xtask test installs what it needs",
+                is_packaged: false,
+            },
         }
     }
 
@@ -61,7 +73,18 @@ impl ClientKind {
     #[track_caller]
     pub fn command(self) -> Option<Command> {
         let program = self.program();
-        let command = program.command();
+        let mut command = program.command();
+        if self == Self::Chromium {
+            let Some(chromium) = find_on_path("chromium") else {
+                let remedy = "on Debian or Ubuntu: sudo apt-get install chromium";
+                report_missing("chromium", remedy, true);
+                return None;
+            };
+            command = command.map(|mut command| {
+                command.env("CHROMIUM", chromium);
+                command
+            });
+        }
         if command.is_none() {
             report_missing(program.name, program.remedy, program.is_packaged);
         }

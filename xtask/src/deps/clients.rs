@@ -1,4 +1,4 @@
-//! Third-party clients that the tests run against the daemon over RESP and gRPC. Tests of a missing
+//! Third-party clients that the tests run against the daemon over RESP, gRPC and HTTP. Tests of a missing
 //! client are skipped; in CI those with a Debian package must be there, since the other registries
 //! may be unreachable.
 
@@ -15,6 +15,7 @@ pub(crate) fn clients(root: &Path, skipped: &mut Skipped) -> Result<()> {
     skipped.note_unless_ci("the tests with redis-cli", programs(&["redis-cli"]))?;
     skipped.note("the tests with clients in Python", python(root));
     skipped.note("the tests with clients in JavaScript", node(root));
+    skipped.note_unless_ci("the tests of the dashboard", programs(&["chromium"]))?;
     Ok(())
 }
 
@@ -62,6 +63,8 @@ const NODE: &[(&str, &str, &str)] = &[
     ("ioredis6", "ioredis", "6.0.0"),
     ("redis", "redis", "6.3.1"),
     ("express", "express", "5.3.0"),
+    ("puppeteer-core", "puppeteer-core", "24.43.1"),
+    ("axe-core", "axe-core", "4.14.1"),
 ];
 
 fn node(root: &Path) -> Result<()> {

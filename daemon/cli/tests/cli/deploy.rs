@@ -125,6 +125,8 @@ fn manifests_are_consistent_and_their_configuration_is_valid() {
             assert_eq!(target["containerPort"], port["port"]);
         }
     }
+    // The dashboard is reached by port forwarding only.
+    assert!(!config.listen.admin.is_exposed(), "{}", config.listen.admin);
     let scaled = &of_kind("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"]["name"];
     assert_eq!(*scaled, of_kind("Deployment")["metadata"]["name"]);
     let policy = of_kind("NetworkPolicy")["spec"]["ingress"].to_string();

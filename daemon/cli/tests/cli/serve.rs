@@ -105,7 +105,7 @@ fn greeting_lists_policies_and_listeners() {
 fn port_in_use_names_the_flag_and_a_free_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let flags = ["--http", "--grpc", "--resp", "--metrics"];
+    let flags = ["--http", "--grpc", "--resp", "--metrics", "--admin"];
     for flag in flags {
         let others = flags.iter().filter(|f| **f != flag).flat_map(|flag| [*flag, "127.0.0.1:0"]);
         let (code, printed, error) = run(["serve", flag, &address].into_iter().chain(others));
@@ -130,6 +130,21 @@ fn suggested_port_is_not_that_of_another_listener() {
 }
 
 #[test]
+fn default_port_of_the_dashboard_in_use_is_a_warning() {
+    // Another program may have it already, such as Prometheus.
+    let taken = TcpListener::bind("127.0.0.1:9090");
+    let daemon = Daemon::start_with(
+        |command| command.env_remove("TOLLGATE_LISTEN__ADMIN").stderr(Stdio::piped()),
+        ["10/s"],
+    );
+    drop(taken);
+    assert!(daemon.greeting.contains("  dashboard         off\n"), "{}", daemon.greeting);
+    let log = daemon.stop_and_read_log();
+    let warning = "no dashboard: 127.0.0.1:9090 is in use by another program; set another";
+    assert!(log.contains(warning), "{log}");
+}
+
+#[test]
 fn invalid_arguments_exit_with_2_and_the_reason() {
     let folder = Folder::create();
     let yaml = "policies:\n  api:\n    limits: [10/s]\n  api: {}\n";
@@ -150,6 +165,11 @@ fn invalid_arguments_exit_with_2_and_the_reason() {
         (
             &["--http", "off", "--grpc", "off", "--resp", "off", "--metrics", "off"],
             "every listener is off",
+        ),
+        (
+            &["--admin", "0.0.0.0:0"],
+            "other machines reach 0.0.0.0:0, where the dashboard requires a token; add one with the \
+             scope read to tokens, or use a loopback address or a Unix socket\n --> --admin\n",
         ),
         (&["--http", "unix:/nowhere/s"], "unix:/nowhere/s: its directory does not exist"),
         (

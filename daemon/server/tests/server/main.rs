@@ -1,6 +1,7 @@
 //! The daemon over real sockets, with a clock that the tests control.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
+mod admin;
 mod audit;
 mod config;
 mod envoy;

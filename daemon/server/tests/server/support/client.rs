@@ -96,6 +96,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Ok(response)
     }
 
+    /// Reads until a chunked body has ended.
+    pub(crate) async fn read_until_chunked_end(&mut self) -> String {
+        let mut text = Vec::new();
+        while !text.ends_with(b"\r\n0\r\n\r\n") {
+            text.push(self.0.read_u8().await.unwrap());
+        }
+        String::from_utf8(text).unwrap()
+    }
+
     /// Waits until the peer closes. Returns what it sent until then.
     pub(crate) async fn read_until_closed(&mut self) -> String {
         let mut rest = Vec::new();
