@@ -279,6 +279,7 @@ impl Responder {
     }
 
     /// Sends the outcome; returns it if the caller no longer waits.
+    #[expect(clippy::result_large_err, reason = "the channel returns it by value")]
     pub(crate) fn respond(self, outcome: Outcome) -> Result<(), Outcome> {
         self.sender.map_or(Ok(()), |sender| sender.send(outcome))
     }

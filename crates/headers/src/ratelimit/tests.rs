@@ -193,7 +193,7 @@ fn a_banned_key_has_nothing_remaining_until_the_ban_ends() {
     let hour = Micros::from_secs(3_600);
     let api = policy("api", "2/min log").with_ban(Ban::new(1, hour, hour).unwrap());
     let check = |cost| decide(&limiter, CHECK, &[(&api, cost)]);
-    check(1);
+    let _ = check(1);
     // The denial that begins the ban, and one of the banned key.
     for answer in [check(2), check(1)] {
         let headers = written(&[LegacyDelta], &[&api], &answer);

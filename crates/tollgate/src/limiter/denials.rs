@@ -400,7 +400,7 @@ mod tests {
         }
         (0..9).for_each(|_| assert_eq!(fixture.check(1).reason, Reason::Banned));
         assert_eq!(fixture.asked.get(), 7);
-        fixture.execute(Operation::Unblock, &fixture.policy, 0);
+        let _ = fixture.execute(Operation::Unblock, &fixture.policy, 0);
         fixture.advance(1_000);
         assert!(fixture.check(1).allowed(), "the ban is lifted at once");
         // The limit denies beyond this ban, and then its denials count again.

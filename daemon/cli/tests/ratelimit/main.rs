@@ -1,5 +1,11 @@
 //! The replacement for envoyproxy/ratelimit, as a process called `ratelimit`.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test"
+)]
 
 mod basic;
 mod client;

@@ -60,18 +60,8 @@ fn schema(parameter: Parameter) -> Value {
             "description": "The amount that is charged, taken at most, given back or penalized; to settle, the \
                 actual cost, which is required.",
         }),
-        Parameter::Note => bounded(
-            MAX_NOTE_BYTES,
-            example_text(
-                "A comment, which decides nothing; a policy with track.recent records it.",
-                "GET /search",
-            ),
-        ),
-        Parameter::Order => described(
-            json!({ "type": "string", "enum": Order::ALL.map(Order::as_str), "default": "newest" }),
-            "The order: by the last request, or by the number of requests or denials. most-denied \
-             leaves out keys without denials.",
-        ),
+        Parameter::Note => note(),
+        Parameter::Order => order(),
         Parameter::Prefix => {
             bounded(MAX_KEY_BYTES, example_text("What the keys begin with.", "user:"))
         }
@@ -105,6 +95,19 @@ fn schema(parameter: Parameter) -> Value {
             "examples": [1_763_650_000],
         }),
     }
+}
+
+fn note() -> Value {
+    let description = "A comment, which decides nothing; a policy with track.recent records it.";
+    bounded(MAX_NOTE_BYTES, example_text(description, "GET /search"))
+}
+
+fn order() -> Value {
+    described(
+        json!({ "type": "string", "enum": Order::ALL.map(Order::as_str), "default": "newest" }),
+        "The order: by the last request, or by the number of requests or denials. most-denied \
+         leaves out keys without denials.",
+    )
 }
 
 fn example_text(description: &str, example: &str) -> Value {

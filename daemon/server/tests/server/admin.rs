@@ -326,9 +326,9 @@ async fn the_configuration_page_has_the_last_reload_and_no_secret() {
     let has_limit = async |limit: &str| config().await["yaml"].as_str().unwrap().contains(limit);
     assert!(has_limit("[\"5/s\"]").await, "{}", config().await);
     assert_eq!(config().await["last"], Value::Null);
-    folder.write("tollgate.yaml", &yaml.replace("5/s", "6/s"));
+    folder.write("tollgate.yaml", yaml.replace("5/s", "6/s"));
     eventually("the reload", async || has_limit("[\"6/s\"]").await).await;
-    folder.write("tollgate.yaml", &yaml.replace("5/s", "six"));
+    folder.write("tollgate.yaml", yaml.replace("5/s", "six"));
     eventually("the rejection", async || config().await["accepted"] == false).await;
     let rejected = config().await;
     assert!(rejected["error"].as_str().unwrap().contains("six"), "{rejected}");

@@ -62,7 +62,7 @@ impl Pair {
             original.should_rate_limit(request.clone()),
             ours.should_rate_limit(request.clone())
         );
-        (since_epoch().as_secs() == begin).then(|| [original, ours].map(|answer| read(answer)))
+        (since_epoch().as_secs() == begin).then(|| [original, ours].map(read))
     }
 }
 
