@@ -53,7 +53,7 @@ export function config() {
       parts.push(h("section", { class: "card", "aria-labelledby": "effective" },
         h("h2", { id: "effective" }, "Effective configuration"),
         h("p", { class: "note" }, "From file, environment and flags, with the origin of each value; secrets are masked."),
-        h("pre", { class: "yaml", tabindex: "0", role: "group", "aria-label": "YAML" }, 
+        h("pre", { class: "yaml", tabindex: "0", role: "group", "aria-label": "YAML" },
           details.yaml.split("\n").map(line))));
     }
     content.replaceChildren(...parts);
