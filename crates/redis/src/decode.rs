@@ -217,7 +217,7 @@ impl Execution<'_> {
                     block: &mut contents.block,
                     cost,
                 };
-                return Ok(Response::Inspection(inspect(&context, self.now)));
+                return Ok(Response::Inspection(Box::new(inspect(&context, self.now))));
             }
         }
         if self.request.operation == Operation::Settle {

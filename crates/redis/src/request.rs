@@ -123,7 +123,7 @@ impl From<&Request<'_>> for StoreRequest {
 #[derive(Clone, Debug)]
 pub(crate) enum Response {
     Decisions(Answer),
-    Inspection(Inspection),
+    Inspection(Box<Inspection>),
     /// The decisions of a claim, and the number of the attempt.
     Claimed(Answer, u64),
     /// Another attempt of the same request has taken over.
@@ -159,7 +159,7 @@ pub(crate) fn into_answer(delivery: Delivery) -> Result<Answer, StoreError> {
 /// Returns the received inspection.
 pub(crate) fn into_inspection(delivery: Delivery) -> Result<Inspection, StoreError> {
     match response(delivery)? {
-        Response::Inspection(inspection) => Ok(inspection),
+        Response::Inspection(inspection) => Ok(*inspection),
         _ => Err(error::protocol("decisions for an inspection")),
     }
 }
@@ -279,7 +279,6 @@ impl Responder {
     }
 
     /// Sends the outcome; returns it if the caller no longer waits.
-    #[expect(clippy::result_large_err, reason = "the channel returns it by value")]
     pub(crate) fn respond(self, outcome: Outcome) -> Result<(), Outcome> {
         self.sender.map_or(Ok(()), |sender| sender.send(outcome))
     }
