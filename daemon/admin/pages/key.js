@@ -104,7 +104,7 @@ export function key(app, policy, name) {
     h("p", { class: "path" }, h("a", { href: "#/keys" }, "Keys"), " / ",
       h("a", { href: policyLink(policy) }, policy)),
     h("h1", { class: "key-name" }, name), state);
-  let isBlocked = null;
+  let shown = null;
 
   async function load() {
     try {
@@ -115,7 +115,7 @@ export function key(app, policy, name) {
       more.replaceChildren(...details(inspection));
       setText(updated, `as of ${clock(inspection.time)}`);
       history.update(inspection);
-      showActions(inspection.block);
+      showActions(inspection.block !== null, Boolean(inspection.ban?.banned_for));
     } catch (error) {
       if (error.status !== 0) {
         state.replaceChildren(empty("This key cannot be shown", error.message));
@@ -123,11 +123,11 @@ export function key(app, policy, name) {
     }
   }
 
-  function showActions(block) {
-    if (isBlocked === (block !== null)) {
+  function showActions(isBlocked, isBanned) {
+    if (shown === `${isBlocked} ${isBanned}`) {
       return;
     }
-    isBlocked = block !== null;
+    shown = `${isBlocked} ${isBanned}`;
     if (!app.session.operate) {
       actions.replaceChildren(h("p", { class: "note" },
         `Reset and block are for operators. ${sentence(app.session.reason)}`));
@@ -136,7 +136,7 @@ export function key(app, policy, name) {
     actions.replaceChildren(
       h("button", { type: "button", onclick: reset }, "Reset…"),
       h("button", { type: "button", onclick: blockKey }, isBlocked ? "Change the block…" : "Block…"),
-      isBlocked ? h("button", { type: "button", onclick: unblock }, "Unblock…") : "");
+      isBlocked || isBanned ? h("button", { type: "button", onclick: unblock }, "Unblock…") : "");
   }
 
   async function act(operation, body, done) {
@@ -199,6 +199,12 @@ function details(inspection) {
   if (inspection.block !== null) {
     const end = inspection.block.ends_after;
     parts.push(["Block", end === null ? "until it is unblocked" : `for another ${duration(end)}`]);
+  }
+  const ban = inspection.ban;
+  if (ban?.banned_for) {
+    parts.push(["Ban", `for another ${duration(ban.banned_for)}`]);
+  } else if (ban?.denials > 0) {
+    parts.push(["Denials", `${number(ban.denials)} of ${number(ban.max_denials)} until a ban`]);
   }
   return parts.length === 0 ? [] : [facts(parts)];
 }

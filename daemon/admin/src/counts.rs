@@ -34,7 +34,7 @@ impl Counts {
         };
         Counts {
             allowed: sum(&["allowed"]),
-            denied: sum(&["denied", "never"]),
+            denied: sum(&["denied", "never", "banned"]),
             shadow_denied: sum(&["shadow_denied"]),
             degraded: 0,
             errors: sum(&["error"]),
