@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::{
-    AcquireError, Answer, Check, Clock, Cost, Denied, Limiter, MemoryLimiter, MemoryStore,
+    AcquireError, Answer, Ban, Check, Clock, Cost, Denied, Limiter, MemoryLimiter, MemoryStore,
     OnStoreError, Permit, Policy, Request, RequestError, Store, StoreError, Timestamp,
 };
 
@@ -130,17 +130,23 @@ async fn a_wait_that_would_be_too_long_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_does_not_count_denied_requests() {
-    let (limiter, limit) = (in_memory(), policy("1/10s log count-denied"));
-    let start = Instant::now();
-    for _ in 0..3 {
-        let _permit = wait(&limiter, &limit, 60 * SECOND).await.unwrap();
+async fn waiting_does_not_count_as_a_denial_and_a_denial_does() {
+    let ban = Ban::new(2, 600 * SECOND, 600 * SECOND).unwrap();
+    let counting = policy("1/10s log count-denied");
+    for limit in [counting, policy("1/10s log").with_ban(ban)] {
+        let (limiter, start) = (in_memory(), Instant::now());
+        for _ in 0..4 {
+            let _permit = wait(&limiter, &limit, 60 * SECOND).await.unwrap();
+        }
+        assert!(start.elapsed().abs_diff(30 * SECOND) < Duration::from_millis(5), "{limit}");
+        // Two denials, of which the last is counted or bans the key.
+        sleep(SECOND).await;
+        for _ in 0..2 {
+            assert!(limiter.acquire(&limit, "a").await.is_err());
+        }
+        let wait = limiter.peek(&limit, "a", Cost::ONE).await.retry_after().unwrap();
+        assert!(Duration::from(wait) > 9 * SECOND, "{limit} {wait}");
     }
-    assert!(
-        start.elapsed().abs_diff(20 * SECOND) < Duration::from_millis(5),
-        "{:?}",
-        start.elapsed()
-    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -187,7 +187,8 @@ impl Limiter {
         };
         let mut poll = MIN_POLL;
         loop {
-            let denied = match self.admit(vec![check.clone()], None).await.map_err(valid)? {
+            let admission = self.admit(vec![check.clone()], None, Purpose::Wait).await;
+            let denied = match admission.map_err(valid)? {
                 Admission::Admitted(permit, delay) => {
                     let remaining = deadline.saturating_duration_since(Instant::now());
                     if let Some(too_long) = delay.checked_sub(remaining).filter(|x| !x.is_zero()) {
@@ -225,7 +226,7 @@ impl Limiter {
         checks: Vec<OwnedCheck>,
         request_id: Option<Id>,
     ) -> Result<Permit, AcquireError> {
-        match self.admit(checks, request_id).await? {
+        match self.admit(checks, request_id, Purpose::Decide).await? {
             Admission::Admitted(permit, Duration::ZERO) => Ok(permit.deliver()),
             Admission::Admitted(_, delay) => Err(AcquireError::Denied(Denied::RetryAfter(delay))),
             Admission::Denied(answer) => match answer.outcome() {
@@ -240,6 +241,7 @@ impl Limiter {
         &self,
         checks: Vec<OwnedCheck>,
         request_id: Option<Id>,
+        purpose: Purpose,
     ) -> Result<Admission, AcquireError> {
         let limiter = self.clone();
         task::Completed::new(async move {
@@ -248,8 +250,9 @@ impl Limiter {
                 let id = request_id.map(|id| id.to_string());
                 let request_id = id.as_deref().map(str::as_bytes);
                 let operation = Operation::Check { lease: None };
-                if checks.iter().any(|check| counts_denied(check.policy)) {
-                    // A denied check would be charged, so that waiting would take longer.
+                let counts_denied = checks.iter().any(|check| counts_denied(check.policy));
+                if counts_denied && purpose == Purpose::Wait {
+                    // The caller is not denied: it waits.
                     let operation = Operation::Peek;
                     let peek = Request { operation, checks: &checks, request_id: None };
                     let peeked = decided(limiter.decide(&peek).await)?;
@@ -267,6 +270,15 @@ impl Limiter {
         })
         .await
     }
+}
+
+/// Why a check is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A denial is the answer to the caller.
+    Decide,
+    /// The caller waits after a denial, so that it does not count as one.
+    Wait,
 }
 
 /// The result of a check.
@@ -293,8 +305,9 @@ fn valid(error: AcquireError) -> Denied {
     }
 }
 
+/// Whether a denied check makes the key wait longer: a limit charges it, or a ban counts it.
 fn counts_denied(policy: &Policy) -> bool {
-    policy.limits().iter().any(tollgate_core::Limit::counts_denied)
+    policy.ban().is_some() || policy.limits().iter().any(tollgate_core::Limit::counts_denied)
 }
 
 /// Whether a concurrent limit denies: a place may become free earlier than leases end.
