@@ -315,9 +315,9 @@ mod tests {
             state.observe(OWN, &record, now, second == 0);
             assert_eq!(*state.members, [A, OWN], "{second}");
         }
-        for second in 60..64 {
+        for second in 60..65 {
             assert_eq!(observe(&mut state, start, second * 1_000, &record), [A, OWN]);
         }
-        assert_eq!(observe(&mut state, start, 64_000, &record), [OWN]);
+        assert_eq!(observe(&mut state, start, 65_000, &record), [OWN]);
     }
 }
