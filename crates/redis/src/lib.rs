@@ -23,6 +23,9 @@
 //! A user without `+fcall` and `+function|load` needs `+evalsha` and `+script|load`; a decision then costs
 //! the server more CPU time. Through a proxy, with [`RedisOptions::groups`], it needs `+evalsha` and `+eval`.
 //!
+//! For [`RedisStore::run_script`], as for `track` of the daemon, the user also needs `+evalsha`, `+eval` and
+//! `+hmget`.
+//!
 //! A database other than 0 needs `+select`. Sentinels have separate users, which need
 //! `SENTINEL GET-MASTER-ADDR-BY-NAME`.
 
@@ -35,6 +38,7 @@ mod decode;
 mod encode;
 mod encoding;
 mod error;
+mod extension;
 mod flush_namespace;
 mod handshake;
 mod jitter;
@@ -54,6 +58,7 @@ mod topology;
 mod url;
 
 pub use error::OpenError;
+pub use extension::{Script, ScriptReply};
 pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};

@@ -59,7 +59,7 @@ impl Engine {
         let started = clock.now();
         let counters = Counters::new(started);
         active.counters = counters.policies(&active.policies, &active.domains);
-        let insight = Insight::new(clock.clone());
+        let insight = Insight::new(&limiter);
         active.tracking = insight.configure(active.tracks());
         let (status, problem) = match limiter.as_memory() {
             Some(_) => (StoreStatus::Reachable, None),

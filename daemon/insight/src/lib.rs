@@ -10,6 +10,7 @@ mod memory;
 mod query;
 mod record;
 mod recorder;
+mod redis;
 mod stats;
 mod tracked;
 
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
+use tollgate::{Limiter, MemoryLimiter, Timestamp};
 use tollgate_config::Track;
 use tollgate_store::Clock;
 
@@ -33,39 +35,62 @@ pub use tracked::{TrackTable, Tracked};
 use cursors::Cursors;
 use memory::MemoryStorage;
 use query::Position;
-use recorder::Recorder;
+use recorder::{Delta, Recorder};
+use redis::RedisStorage;
 use stats::Counters;
 
 /// How often the tables of all threads are taken.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
+/// How often records are written to Redis.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The delay before a write is retried while the process exits.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Where records are.
+#[derive(Debug)]
+enum Storage {
+    Memory(MemoryStorage),
+    Redis(Box<RedisStorage>),
+}
 
 /// What policies track about their keys.
 #[derive(Debug)]
 pub struct Insight {
     /// Allocated when the first policy tracks something.
     recorder: OnceLock<Recorder>,
-    storage: MemoryStorage,
+    storage: Storage,
     table: RwLock<TrackTable>,
     /// The number of each policy that has ever tracked something.
     ids: Mutex<HashMap<Box<str>, u32>>,
     cursors: Cursors,
     counters: Counters,
+    limiter: Limiter,
     clock: Clock,
 }
 
 impl Insight {
-    /// Tracks nothing yet.
+    /// Tracks nothing yet. Records will be on Redis if that is the store, and otherwise in memory.
     #[must_use]
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(limiter: &Limiter) -> Self {
         Insight {
             recorder: OnceLock::new(),
-            storage: MemoryStorage::default(),
+            storage: match limiter.as_redis() {
+                Some(store) => Storage::Redis(Box::new(RedisStorage::new(store.clone()))),
+                None => Storage::Memory(MemoryStorage::default()),
+            },
             table: RwLock::default(),
             ids: Mutex::default(),
             cursors: Cursors::default(),
             counters: Counters::default(),
-            clock,
+            limiter: limiter.clone(),
+            clock: Clock::system(),
         }
+    }
+
+    /// The time on the clock of the store, or on the system's, which is that of a Redis server nearly.
+    fn now(&self) -> Timestamp {
+        self.limiter.as_memory().map_or_else(|| self.clock.now(), MemoryLimiter::now)
     }
 
     /// Tracks what a configuration states, from now on. Policies that were tracked before keep their
@@ -97,6 +122,10 @@ impl Insight {
 
     /// Writes what was recorded, until the task is dropped.
     pub async fn run(&self) {
+        tokio::join!(self.drain_repeatedly(), self.flush_repeatedly());
+    }
+
+    async fn drain_repeatedly(&self) {
         let mut ticks = interval(DRAIN_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -108,15 +137,66 @@ impl Insight {
                 None => drop(ticks.tick().await),
             }
             self.drain();
-            self.storage.sweep(&self.table(), self.clock.now(), &self.counters);
+            if let Storage::Memory(memory) = &self.storage {
+                memory.sweep(&self.table(), self.now(), &self.counters);
+            }
         }
+    }
+
+    /// Writes to Redis. Failures are logged when they begin and when they end.
+    async fn flush_repeatedly(&self) {
+        let Storage::Redis(redis) = &self.storage else { return };
+        let mut ticks = interval(FLUSH_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_failing = false;
+        loop {
+            ticks.tick().await;
+            match redis.flush(&self.table(), &self.counters, false).await {
+                Ok(()) if is_failing => {
+                    is_failing = false;
+                    tracing::info!("usage of keys is written again");
+                }
+                Err(failure) if !is_failing => {
+                    is_failing = true;
+                    tracing::warn!("usage of keys not written, retrying: {failure}");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes what was recorded, before the process exits. Returns the number of decisions that could
+    /// not be written in time.
+    pub async fn close(&self, timeout: Duration) -> u64 {
+        self.drain();
+        let table = self.table();
+        let redis = match &self.storage {
+            Storage::Redis(redis) => redis,
+            Storage::Memory(memory) => {
+                memory.sweep(&table, self.now(), &self.counters);
+                return 0;
+            }
+        };
+        let write = async {
+            while redis.unwritten().await > 0 {
+                if redis.flush(&table, &self.counters, true).await.is_err() {
+                    tokio::time::sleep(RETRY_DELAY).await;
+                }
+            }
+        };
+        // What is not written in time is counted.
+        let _ = tokio::time::timeout(timeout, write).await;
+        redis.unwritten().await
     }
 
     /// Moves what the threads have recorded to the storage.
     fn drain(&self) {
         let Some(recorder) = self.recorder.get() else { return };
         let table = self.table();
-        recorder.drain(|delta| self.storage.apply(&table, &delta, &self.counters));
+        recorder.drain(|delta: Delta<'_>| match &self.storage {
+            Storage::Memory(memory) => memory.apply(&table, &delta, &self.counters),
+            Storage::Redis(redis) => redis.apply(&table, &delta, &self.counters),
+        });
     }
 
     /// The policies that track something.
@@ -154,8 +234,14 @@ impl Insight {
         }
         let after = self.cursors.position(&query)?;
         self.drain();
-        let now = self.clock.now();
-        let mut ranked = self.storage.keys(&tracked, &query, after.as_ref(), now);
+        let now = self.now();
+        let mut ranked = match &self.storage {
+            Storage::Memory(memory) => memory.keys(&tracked, &query, after.as_ref(), now),
+            Storage::Redis(redis) => redis
+                .keys(&tracked, &query, after.as_ref(), now)
+                .await
+                .map_err(QueryError::Unavailable)?,
+        };
         let has_more = ranked.len() > query.limit;
         ranked.truncate(query.limit);
         let next = ranked.last().filter(|_| has_more).map(|(rank, last)| {
@@ -171,6 +257,12 @@ impl Insight {
     pub async fn key(&self, policy: &str, key: &[u8]) -> Result<Option<KeyRecord>, QueryError> {
         let tracked = self.tracked_policy(policy)?;
         self.drain();
-        Ok(self.storage.key(&tracked, key, self.clock.now()))
+        let now = self.now();
+        match &self.storage {
+            Storage::Memory(memory) => Ok(memory.key(&tracked, key, now)),
+            Storage::Redis(redis) => {
+                redis.key(&tracked, key, now).await.map_err(QueryError::Unavailable)
+            }
+        }
     }
 }

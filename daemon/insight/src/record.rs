@@ -54,6 +54,11 @@ impl NoteAnswer {
         }
     }
 
+    /// The category of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        NoteAnswer::ALL.into_iter().find(|answer| answer.as_str() == name)
+    }
+
     /// Whether the limits admit the request.
     pub(crate) fn is_allowed(self) -> bool {
         self == NoteAnswer::Allowed

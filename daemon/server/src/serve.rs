@@ -20,6 +20,8 @@ use tollgate_transport::{ListenAddress, Listeners};
 
 /// How long the daemon tries to charge the store, before it exits, for what it admitted without it.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the daemon tries to write the usage of keys, before it exits.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and
 /// sweep.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -111,10 +113,19 @@ pub async fn run(
         ended.map_err(io::Error::other)?;
     }
     drop(watch);
+    leave(&services).await;
+    Ok(())
+}
+
+/// Writes what the store has not got yet, before the daemon exits.
+async fn leave(services: &Services) {
+    let unwritten = services.engine.insight().close(CLOSE_TIMEOUT).await;
+    if unwritten > 0 {
+        tracing::warn!(decisions = unwritten, "usage of keys not written before the exit");
+    }
     if let Err(error) = services.engine.limiter().leave(LEAVE_TIMEOUT).await {
         tracing::warn!("store not charged for all that was admitted without it: {error}");
     }
-    Ok(())
 }
 
 /// Requires tokens for a dashboard that other machines reach, whatever built the configuration.

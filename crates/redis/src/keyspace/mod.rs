@@ -94,6 +94,20 @@ impl Keyspace {
         name
     }
 
+    /// Returns the name of an extension's key. The `x` distinguishes it from all others.
+    pub(crate) fn extension(
+        &self,
+        partition: u16,
+        policy: &str,
+        kind: &str,
+        text: &[u8],
+    ) -> Vec<u8> {
+        let mut name = self.prefix(partition, policy.len() + kind.len() + text.len());
+        name.extend_from_slice(policy.as_bytes());
+        put_text(&mut name, &format!("x{kind}"), text);
+        name
+    }
+
     /// Returns the beginning of a name, with room for a policy and a text of this length together.
     fn prefix(&self, partition: u16, room: usize) -> Vec<u8> {
         let tag = self.partitions.as_ref().map_or(0, |partitions| partitions.tag(partition).len());
@@ -300,6 +314,10 @@ mod tests {
                 }
                 for id in request_ids(text) {
                     assert!(all.insert(keyspace.record(0, &id)));
+                }
+                for (policy, kind) in [("api", "k"), ("api", "i"), ("", "w")] {
+                    let partition = keyspace.partition_of(text);
+                    assert!(all.insert(keyspace.extension(partition, policy, kind, text)));
                 }
             }
         }

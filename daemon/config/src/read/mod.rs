@@ -28,10 +28,6 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         _ => Ok(()),
     };
     let policies = policies::read(fields);
-    let tracking = match (&store, &policies) {
-        (Ok(store), Ok(table)) => track::check_store(fields, store, &table.tracks),
-        _ => Ok(()),
-    };
     let rules = rules::read(fields, policies.as_ref().ok().map(|read| &read.policies));
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());
     let headers = operation::headers(fields);
@@ -40,7 +36,6 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
     let (jwt, jwks_file) = jwt?;
     let (envoy, domains) = envoy?;
     admin?;
-    tracking?;
     Ok(Config {
         namespace: namespace?,
         store: store?,

@@ -1,12 +1,10 @@
 //! `policies.*.track`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::Micros;
 
 use crate::fields::{Invalid, SectionReader};
-use crate::store::StoreConfig;
 
 /// What is recorded about the keys of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,19 +69,4 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<Option<Track>, Invalid>
     }
     let keep = keep.unwrap_or_else(|| needed.max(DEFAULT_KEEP));
     Ok(Some(Track { recent, usage, timeline, max_keys, max_bytes, keep }))
-}
-
-/// Checks that the store can keep what policies track.
-pub(super) fn check_store(
-    fields: &SectionReader<'_>,
-    store: &StoreConfig,
-    tracks: &BTreeMap<String, Track>,
-) -> Result<(), Invalid> {
-    if store.url.is_memory() {
-        return Ok(());
-    }
-    let policies = fields.sections("policies");
-    let tracked = policies.iter().filter(|policy| tracks.contains_key(policy.name()));
-    let message = "is recorded in the memory store only yet; remove it, or set store.url to memory";
-    tracked.map(|policy| policy.report("track", message)).last().map_or(Ok(()), Err)
 }

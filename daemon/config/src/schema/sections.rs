@@ -260,8 +260,8 @@ sections! {
             "Keys that are always admitted: exact keys, or prefixes followed by `*`.";
         deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
         track: Kind::Section(&TRACK), "{}" =>
-            "What is recorded about each key, for `/v1/keys`, `/v1/inspect` and the dashboard. Nothing \
-             by default. Memory store only.";
+            "What is recorded about each key, for `tollgate keys`, `tollgate inspect` and the dashboard. \
+             Nothing by default.";
     }
 
     TRACK {
@@ -270,14 +270,15 @@ sections! {
              the `note` of the request.";
         usage: BOOL, "false" =>
             "Whether the first and the last decision, the allowed and denied requests and the total \
-             cost of a key are kept, by which `/v1/keys` orders.";
+             cost of a key are kept, by which `tollgate keys` orders.";
         timeline: text(&format::TIMELINE), "null" =>
             "Allowed and denied requests and costs per interval, over a duration: `24h by 1m`.";
         max_keys: count(1, 100_000), "10000" =>
             "The maximum number of tracked keys of the policy. If there are more, those with the \
              oldest requests and the fewest denials are forgotten first.";
         max_bytes: bytes(64 * 1024, 1 << 40), "64MiB" =>
-            "The maximum size of the records of the policy.";
+            "The maximum size of the records of the policy. Memory store only; on Redis, `max_keys` \
+             bounds it.";
         keep: duration(Duration::from_secs(60)), "null" =>
             "How long a key is remembered after its last request. The default is `24h`, or the \
              duration of the timeline if that is longer.";

@@ -22,9 +22,11 @@ use crate::tracked::Tracked;
 pub(crate) use table::Delta;
 use table::{Observation, Table};
 
-/// The fewest and the most tables.
-const MIN_TABLES: usize = 2;
-const MAX_TABLES: usize = 16;
+/// The fewest and the most tables. There are more than threads, so that one is free even if all other
+/// threads and the task hold one.
+const MIN_TABLES: usize = 4;
+const MAX_TABLES: usize = 32;
+const SPARE_TABLES: usize = 2;
 
 /// A decision about a key.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +80,7 @@ fn table_of_thread() -> usize {
 impl Recorder {
     pub(crate) fn new() -> Self {
         let threads = available_parallelism().map_or(MIN_TABLES, usize::from);
-        let count = threads.clamp(MIN_TABLES, MAX_TABLES);
+        let count = (threads + SPARE_TABLES).clamp(MIN_TABLES, MAX_TABLES);
         Recorder {
             tables: (0..count).map(|_| CacheLine(Mutex::new(Table::new()))).collect(),
             spare: Mutex::new(Table::new()),

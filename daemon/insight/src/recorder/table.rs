@@ -47,13 +47,13 @@ struct Entry {
     allowed: u64,
     denied: u64,
     cost: u64,
-    /// The ring of its last notes: where it begins, its capacity, and how many were written.
+    /// Its last notes, as a list of slots: the oldest, the newest and their number.
+    oldest: usize,
+    newest: usize,
     notes: usize,
-    capacity: usize,
-    written: usize,
 }
 
-/// A note in a ring.
+/// A note in a list.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     time: u64,
@@ -61,15 +61,9 @@ struct Slot {
     answer: NoteAnswer,
     has_text: bool,
     text: Span,
+    /// The slot of the next newer note of the same key.
+    next: usize,
 }
-
-const EMPTY_SLOT: Slot = Slot {
-    time: 0,
-    cost: 0,
-    answer: NoteAnswer::Allowed,
-    has_text: false,
-    text: Span { offset: 0, len: 0, capacity: 0 },
-};
 
 /// The decisions of one thread since the table was cleared.
 #[derive(Debug)]
@@ -125,24 +119,57 @@ impl Table {
             Ok(index) => index,
             Err(slot) => self.insert(observation, slot)?,
         };
+        self.add_note(index, observation)?;
         let entry = &mut self.entries[index];
-        if entry.capacity > 0 {
-            let slot = entry.notes + entry.written % entry.capacity;
-            let (time, cost, answer) = (decision.time, decision.cost, decision.answer);
-            let mut text = self.notes[slot].text;
-            if let Some(note) = decision.note {
-                text = put(&mut self.bytes, text, note.as_bytes())?;
-            }
-            let has_text = decision.note.is_some();
-            self.notes[slot] = Slot { time, cost, answer, has_text, text };
-            entry.written += 1;
-        }
         entry.first = entry.first.min(decision.time);
         entry.last = entry.last.max(decision.time);
         let is_allowed = decision.answer.is_allowed();
         entry.allowed += u64::from(is_allowed);
         entry.denied += u64::from(!is_allowed);
         add(&mut entry.cost, decision.granted);
+        Ok(())
+    }
+
+    /// Adds a note, in place of the oldest one if the key has as many as the policy keeps.
+    #[inline]
+    fn add_note(&mut self, index: usize, observation: &Observation<'_>) -> Result<(), Full> {
+        let Observation { tracked, decision, .. } = *observation;
+        let entry = &mut self.entries[index];
+        if tracked.recent == 0 {
+            return Ok(());
+        }
+        let is_complete = entry.notes >= tracked.recent;
+        let (slot, mut text) = match is_complete {
+            true => (entry.oldest, self.notes[entry.oldest].text),
+            false => (self.notes.len(), Span::default()),
+        };
+        if slot == MAX_NOTES {
+            return Err(Full);
+        }
+        let has_text = decision.note.is_some();
+        if let Some(note) = decision.note {
+            text = put(&mut self.bytes, text, note.as_bytes())?;
+        }
+        let (time, cost, answer) = (decision.time, decision.cost, decision.answer);
+        let note = Slot { time, cost, answer, has_text, text, next: slot };
+        if is_complete {
+            entry.oldest = self.notes[slot].next;
+            self.notes[slot] = note;
+            // A list of one note has no other oldest one.
+            if entry.notes == 1 {
+                entry.oldest = slot;
+            }
+        } else {
+            self.notes.push(note);
+            entry.notes += 1;
+            if entry.notes == 1 {
+                entry.oldest = slot;
+            }
+        }
+        if entry.notes > 1 {
+            self.notes[entry.newest].next = slot;
+        }
+        entry.newest = slot;
         Ok(())
     }
 
@@ -170,16 +197,15 @@ impl Table {
 
     fn insert(&mut self, observation: &Observation<'_>, slot: usize) -> Result<usize, Full> {
         let Observation { tracked, hash, start, decision } = *observation;
-        let (index, capacity) = (self.entries.len(), tracked.recent);
-        if index == MAX_ENTRIES || self.notes.len() + capacity > MAX_NOTES {
+        let index = self.entries.len();
+        if index == MAX_ENTRIES {
             return Err(Full);
         }
         let key = put(&mut self.bytes, Span::default(), decision.key)?;
         let number = u16::try_from(index + 1).map_err(|_| Full)?;
-        let notes = self.notes.len();
-        self.notes.resize(notes + capacity, EMPTY_SLOT);
         let (first, last) = (decision.time, decision.time);
-        let (allowed, denied, cost, written) = (0, 0, 0, 0);
+        let (allowed, denied, cost) = (0, 0, 0);
+        let (oldest, newest, notes) = (0, 0, 0);
         let policy = tracked.id;
         self.entries.push(Entry {
             policy,
@@ -191,9 +217,9 @@ impl Table {
             allowed,
             denied,
             cost,
+            oldest,
+            newest,
             notes,
-            capacity,
-            written,
         });
         self.slots[slot] = number;
         Ok(index)
@@ -255,11 +281,12 @@ impl<'t> Delta<'t> {
     /// Its last notes, the oldest first.
     pub(crate) fn notes(&self) -> impl Iterator<Item = Note> + use<'t> {
         let Delta { table, entry } = *self;
-        let len = entry.written.min(entry.capacity);
-        (entry.written - len..entry.written).map(move |number| {
-            let slot = table.notes[entry.notes + number % entry.capacity];
-            let text = slot.has_text.then(|| String::from_utf8_lossy(table.text(slot.text)).into());
-            let (time, cost, answer) = (Timestamp::from_micros(slot.time), slot.cost, slot.answer);
+        let mut slot = entry.oldest;
+        (0..entry.notes).map(move |_| {
+            let note = table.notes[slot];
+            slot = note.next;
+            let text = note.has_text.then(|| String::from_utf8_lossy(table.text(note.text)).into());
+            let (time, cost, answer) = (Timestamp::from_micros(note.time), note.cost, note.answer);
             Note { time, cost, answer, text }
         })
     }

@@ -135,6 +135,16 @@ families! {
         "Live keys evicted from memory to make room for new ones.";
     KEYS_REFUSED: Counter "tollgate_keys_refused_total" []
         "New keys for which the memory table had no space; store.table_full decides the response.";
+    TRACKED_DROPPED: Counter "tollgate_tracked_dropped_total" ["reason"]
+        "Decisions of policies with track that were not recorded: queue_full, long_key (over 256 bytes) or store (not written to Redis in time).";
+    TRACKED_FORGOTTEN: Counter "tollgate_tracked_forgotten_total" []
+        "Tracked keys that were forgotten because there were more than track.max_keys or track.max_bytes.";
+    TRACKED_KEYS: Gauge "tollgate_tracked_keys" []
+        "Tracked keys in memory; 0 on Redis.";
+    TRACKED_BYTES: Gauge "tollgate_tracked_bytes" []
+        "Bytes of their records; 0 on Redis.";
+    TRACKED_PENDING: Gauge "tollgate_tracked_pending_keys" []
+        "Keys whose decisions wait to be written to Redis.";
     CONNECTIONS: Gauge "tollgate_connections" ["listener"]
         "Open connections.";
     CONNECTIONS_MAX: Gauge "tollgate_connections_max" ["listener"]

@@ -18,6 +18,7 @@ pub(super) fn text(services: &Services, format: Format) -> String {
     decisions(&mut page, services);
     store(&mut page, services);
     memory(&mut page, services);
+    tracking(&mut page, services);
     connections(&mut page, services);
     operation(&mut page, services);
     if services.engine.active().envoy.reference_metrics {
@@ -190,6 +191,21 @@ fn memory(page: &mut Page, services: &Services) {
         ("request_ids", stats.request_id_bytes),
     ] {
         page.sample(&MEMORY_STORE_BYTES, &[kind], Value::count(bytes));
+    }
+}
+
+fn tracking(page: &mut Page, services: &Services) {
+    let stats = services.engine.insight().stats();
+    for (reason, count) in stats.dropped {
+        page.sample(&TRACKED_DROPPED, &[reason], Value::Whole(count));
+    }
+    for (family, count) in [
+        (&TRACKED_FORGOTTEN, stats.evicted),
+        (&TRACKED_KEYS, stats.keys),
+        (&TRACKED_BYTES, stats.bytes),
+        (&TRACKED_PENDING, stats.pending_keys),
+    ] {
+        page.sample(family, &[], Value::Whole(count));
     }
 }
 

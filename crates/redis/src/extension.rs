@@ -1,0 +1,135 @@
+//! Scripts of other crates on the connections of a store, for what belongs to its keys and decides
+//! nothing.
+//!
+//! An extension stores its keys in the partition of the key that they belong to, so that they have its
+//! slot, and under names that no key of a limit has.
+
+use redis::Value;
+use sha1_smol::Sha1;
+use tollgate_store::{Failure, FailureKind};
+
+use crate::connection::CommandError;
+use crate::context::TopologyEvent;
+use crate::error;
+use crate::store::RedisStore;
+
+/// A Lua script. All keys that exist before a call and that it writes must be among its keys, so that a
+/// server which does not have all of them executes nothing.
+#[derive(Clone, Debug)]
+pub struct Script {
+    text: &'static str,
+    sha1: String,
+}
+
+impl Script {
+    /// A script with this text.
+    #[must_use]
+    pub fn new(text: &'static str) -> Self {
+        Script { text, sha1: Sha1::from(text).digest().to_string() }
+    }
+}
+
+/// The reply of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptReply {
+    /// `false` or `nil`.
+    Nil,
+    /// A number.
+    Integer(i64),
+    /// A string.
+    Bytes(Vec<u8>),
+    /// A table.
+    List(Vec<ScriptReply>),
+}
+
+impl ScriptReply {
+    fn from_value(value: Value) -> Option<Self> {
+        Some(match value {
+            Value::Nil => ScriptReply::Nil,
+            Value::Int(number) => ScriptReply::Integer(number),
+            Value::BulkString(bytes) => ScriptReply::Bytes(bytes),
+            Value::SimpleString(text) => ScriptReply::Bytes(text.into_bytes()),
+            Value::Array(list) => {
+                ScriptReply::List(list.into_iter().map(Self::from_value).collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl RedisStore {
+    /// Returns the number of partitions, each with a slot of its own on a cluster; 1 without hash tags.
+    #[must_use]
+    pub fn partition_count(&self) -> u16 {
+        self.context().keyspace.partition_count()
+    }
+
+    /// Returns the partition of a key, which is the same for all policies.
+    #[must_use]
+    pub fn partition_of(&self, key: &[u8]) -> u16 {
+        self.context().keyspace.partition_of(key)
+    }
+
+    /// Returns the name of an extension's key in a partition. `kind` is in lower case and distinguishes
+    /// its keys; `policy` is empty if the key belongs to none.
+    #[must_use]
+    pub fn extension_name(&self, partition: u16, policy: &str, kind: &str, text: &[u8]) -> Vec<u8> {
+        self.context().keyspace.extension(partition, policy, kind, text)
+    }
+
+    /// Runs a script on the server of a partition. If the outcome is unknown, the script may have been
+    /// executed, so repeat a call only if it recognizes repetitions.
+    ///
+    /// # Errors
+    /// Returns an error if the server is unavailable, has not all of the keys, or rejects the script.
+    pub async fn run_script(
+        &self,
+        partition: u16,
+        script: &Script,
+        keys: &[Vec<u8>],
+        arguments: &[Vec<u8>],
+    ) -> Result<ScriptReply, Failure> {
+        let commands = self.routes().node_of(partition).and_then(|node| node.commands());
+        let Some(commands) = commands else {
+            self.doubt_topology();
+            let message = "no server of the partition is connected";
+            return Err(Failure::new(FailureKind::Unreachable, message));
+        };
+        let count = keys.len().to_string();
+        let words = |head: [&'static str; 1], script: &str| {
+            let mut words = vec![head[0].as_bytes().to_vec(), script.as_bytes().to_vec()];
+            words.push(count.as_bytes().to_vec());
+            words.extend(keys.iter().chain(arguments).cloned());
+            words
+        };
+        let mut reply = commands.command(&words(["EVALSHA"], &script.sha1)).await;
+        if let Err(CommandError::Server(server)) = &reply
+            && error::is_script_missing(server)
+        {
+            reply = commands.command(&words(["EVAL"], script.text)).await;
+        }
+        match reply {
+            Ok(value) => ScriptReply::from_value(value).ok_or_else(|| {
+                Failure::new(FailureKind::Protocol, "a script returned a value of another type")
+            }),
+            Err(error) => {
+                let is_redirection = matches!(&error, CommandError::Server(server)
+                    if matches!(server.code(), "MOVED" | "ASK" | "READONLY"));
+                if is_redirection {
+                    self.doubt_topology();
+                    let message = "the slot of the partition is on another server";
+                    return Err(Failure::new(FailureKind::TryAgain, message));
+                }
+                Err(error.failure())
+            }
+        }
+    }
+
+    /// Makes the store query the topology soon, if it has one.
+    fn doubt_topology(&self) {
+        if let Some(topology) = &self.context().topology {
+            // The receiver was dropped with the store; nothing to do.
+            let _ = topology.send(TopologyEvent::NotPrimary(Vec::new()));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Queries of the records on Redis.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use futures_util::future::try_join_all;
+use tollgate::Timestamp;
+use tollgate_redis::{Script, ScriptReply};
+use tollgate_store::Failure;
+
+use super::pending::parse_note;
+use super::{RedisStorage, malformed};
+use crate::memory::compare;
+use crate::query::{KeysQuery, Order, Position};
+use crate::record::{Interval, KeyRecord, KeyUsage, Timeline, Usage};
+use crate::tracked::Tracked;
+
+static KEYS: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("keys.lua")));
+static USAGE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("usage.lua")));
+static RECORD: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("record.lua")));
+
+/// How many members of an index a call visits, in about a millisecond.
+const MAX_VISITED: &str = "2000";
+/// How many totals a call reads.
+const MAX_USAGES: usize = 100;
+
+type Ranked = (u64, Box<[u8]>);
+
+impl RedisStorage {
+    /// The keys of a policy after a position: one more than the limit, if there are as many.
+    pub(crate) async fn keys(
+        &self,
+        tracked: &Tracked,
+        query: &KeysQuery<'_>,
+        after: Option<&Position>,
+        now: Timestamp,
+    ) -> Result<Vec<(u64, KeyUsage)>, Failure> {
+        let partitions = 0..self.store.partition_count();
+        let pages = partitions.map(|partition| self.page(partition, tracked, query, after, now));
+        let mut ranked: Vec<Ranked> = try_join_all(pages).await?.into_iter().flatten().collect();
+        ranked.sort_unstable_by(|a, b| compare(query.order, (a.0, &a.1), (b.0, &b.1)));
+        ranked.truncate(query.limit + 1);
+        let mut usages = self.usages(tracked, &ranked).await?;
+        let with_usage = ranked.into_iter().filter_map(|(rank, key)| {
+            // A record that has expired since the index was read is left out.
+            let usage = usages.remove(&key)?;
+            Some((rank, KeyUsage { key, usage }))
+        });
+        Ok(with_usage.collect())
+    }
+
+    /// The keys of one partition.
+    async fn page(
+        &self,
+        partition: u16,
+        tracked: &Tracked,
+        query: &KeysQuery<'_>,
+        after: Option<&Position>,
+        now: Timestamp,
+    ) -> Result<Vec<Ranked>, Failure> {
+        let [seen, used, denied] = self.indexes(partition, tracked);
+        let index = match query.order {
+            Order::Newest | Order::Oldest => seen.clone(),
+            Order::MostUsed => used,
+            Order::MostDenied => denied,
+        };
+        let names = [index, seen];
+        let expiry = tracked.expiry(now.as_micros()).to_string();
+        let mut found = Vec::new();
+        let mut position = after.cloned();
+        loop {
+            let missing = query.limit + 1 - found.len();
+            let is_descending = u8::from(query.order.is_descending()).to_string();
+            let rank = position.as_ref().map_or_else(String::new, |at| at.rank.to_string());
+            let key = position.as_ref().map_or(&[][..], |at| &at.key);
+            let arguments: [Vec<u8>; 7] = [
+                is_descending.into(),
+                rank.into(),
+                key.into(),
+                query.prefix.into(),
+                missing.to_string().into(),
+                MAX_VISITED.into(),
+                expiry.clone().into(),
+            ];
+            let reply = self.store.run_script(partition, &KEYS, &names, &arguments).await?;
+            let mut words = words(reply)?.into_iter();
+            let (Some(rank), Some(member)) = (words.next(), words.next()) else {
+                return Err(malformed());
+            };
+            while let (Some(member), Some(rank)) = (words.next(), words.next()) {
+                found.push((number(&rank)?, member.into()));
+            }
+            if rank.is_empty() || found.len() > query.limit {
+                return Ok(found);
+            }
+            position = Some(Position { rank: number(&rank)?, key: member.into() });
+        }
+    }
+
+    /// The totals of keys.
+    async fn usages(
+        &self,
+        tracked: &Tracked,
+        keys: &[Ranked],
+    ) -> Result<HashMap<Box<[u8]>, Usage>, Failure> {
+        let mut by_partition: HashMap<u16, Vec<&[u8]>> = HashMap::new();
+        for (_, key) in keys {
+            by_partition.entry(self.store.partition_of(key)).or_default().push(key);
+        }
+        let chunks = by_partition.iter().flat_map(|(partition, keys)| {
+            keys.chunks(MAX_USAGES).map(move |keys| (*partition, keys))
+        });
+        let calls = chunks.map(|(partition, keys)| async move {
+            let names: Vec<_> = keys
+                .iter()
+                .map(|key| self.store.extension_name(partition, &tracked.name, "k", key))
+                .collect();
+            let reply = self.store.run_script(partition, &USAGE, &names, &[]).await?;
+            let ScriptReply::List(rows) = reply else { return Err(malformed()) };
+            let mut usages = Vec::new();
+            for (key, row) in keys.iter().zip(rows) {
+                if let Some(usage) = usage(row)? {
+                    usages.push((Box::from(*key), usage));
+                }
+            }
+            Ok(usages)
+        });
+        Ok(try_join_all(calls).await?.into_iter().flatten().collect())
+    }
+
+    /// The record of a key.
+    pub(crate) async fn key(
+        &self,
+        tracked: &Tracked,
+        key: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<KeyRecord>, Failure> {
+        let partition = self.store.partition_of(key);
+        let name = self.store.extension_name(partition, &tracked.name, "k", key);
+        let reply = self.store.run_script(partition, &RECORD, &[name], &[]).await?;
+        let fields = words(reply)?;
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        parse_record(tracked, &fields, now).map(Some)
+    }
+}
+
+/// The texts of a list.
+fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
+    let ScriptReply::List(list) = reply else { return Err(malformed()) };
+    let word = |reply| match reply {
+        ScriptReply::Bytes(bytes) => Ok(bytes),
+        _ => Err(malformed()),
+    };
+    list.into_iter().map(word).collect()
+}
+
+fn number(word: &[u8]) -> Result<u64, Failure> {
+    str::from_utf8(word).ok().and_then(|text| text.parse().ok()).ok_or_else(malformed)
+}
+
+/// The totals of a record; absent if there is none.
+fn usage(row: ScriptReply) -> Result<Option<Usage>, Failure> {
+    let ScriptReply::List(row) = row else { return Err(malformed()) };
+    if row.iter().all(|field| *field == ScriptReply::Nil) {
+        return Ok(None);
+    }
+    let fields = words(ScriptReply::List(row))?;
+    let [first, last, allowed, denied, cost] = &fields[..] else { return Err(malformed()) };
+    Ok(Some(Usage {
+        first_seen: Timestamp::from_micros(number(first)?),
+        last_seen: Timestamp::from_micros(number(last)?),
+        allowed: number(allowed)?,
+        denied: number(denied)?,
+        cost: number(cost)?,
+    }))
+}
+
+fn parse_record(
+    tracked: &Tracked,
+    fields: &[Vec<u8>],
+    now: Timestamp,
+) -> Result<KeyRecord, Failure> {
+    let (pairs, _) = fields.as_chunks::<2>();
+    let get = |name: &[u8]| {
+        let field = pairs.iter().find(|[field, _]| field == name);
+        field.map_or(Err(malformed()), |[_, value]| number(value))
+    };
+    let usage = Usage {
+        first_seen: Timestamp::from_micros(get(b"f")?),
+        last_seen: Timestamp::from_micros(get(b"l")?),
+        allowed: get(b"a")?,
+        denied: get(b"d")?,
+        cost: get(b"c")?,
+    };
+    let with_kind = |kind: u8| pairs.iter().filter(move |[field, _]| field.first() == Some(&kind));
+    let track = &tracked.track;
+    let mut recent = Vec::new();
+    for [_, value] in with_kind(b'r') {
+        let text = String::from_utf8_lossy(value);
+        recent.push(parse_note(&text).ok_or_else(malformed)?);
+    }
+    recent.sort_by_key(|note| std::cmp::Reverse(note.time));
+    recent.truncate(track.recent);
+    let mut intervals = Vec::new();
+    for [_, value] in with_kind(b't') {
+        intervals.push(interval(value)?);
+    }
+    let horizon = Timestamp::from_micros(tracked.horizon(now.as_micros()));
+    intervals.retain(|interval| interval.start >= horizon);
+    intervals.sort_unstable_by_key(|interval| interval.start);
+    let timeline =
+        track.timeline.map(|timeline| Timeline { interval: timeline.interval, intervals });
+    Ok(KeyRecord { usage: track.usage.then_some(usage), recent, timeline })
+}
+
+/// An interval: its start in seconds, allowed, denied and cost.
+fn interval(value: &[u8]) -> Result<Interval, Failure> {
+    let parts = value.split(|byte| *byte == b':').map(number).collect::<Result<Vec<_>, _>>()?;
+    let [start, allowed, denied, cost] = parts[..] else { return Err(malformed()) };
+    let start = Timestamp::from_micros(start.saturating_mul(1_000_000));
+    Ok(Interval { start, allowed, denied, cost })
+}

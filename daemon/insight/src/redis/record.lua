@@ -1,0 +1,3 @@
+#!lua
+-- Returns a record.
+return redis.call('HGETALL', KEYS[1])

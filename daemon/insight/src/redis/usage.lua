@@ -1,0 +1,7 @@
+#!lua
+-- Returns the totals of each record.
+local reply = {}
+for index, name in ipairs(KEYS) do
+  reply[index] = redis.call('HMGET', name, 'f', 'l', 'a', 'd', 'c')
+end
+return reply

@@ -1,0 +1,176 @@
+#!lua
+-- Adds a batch of records, once: the number of the last batch of a writer is stored first, so that a
+-- batch whose reply was lost can be sent again.
+--
+-- KEYS: the writer, the indexes by time, by requests and by denials, then the record of each key.
+-- ARGV: the number of the batch, the prefix of the records' names, how long a record is kept in ms, the
+-- maximum number of keys, the number of notes, the number of intervals, their length in s, whether usage
+-- is tracked, how long the writer is remembered in ms. Then for each record: first and last time, allowed,
+-- denied, cost, the number of intervals and of notes; for each interval its start in s, allowed, denied
+-- and cost; each note.
+local writer, seen, used, denied = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+if tonumber(redis.call('GET', writer) or '0') >= tonumber(ARGV[1]) then
+  return -1
+end
+redis.call('SET', writer, ARGV[1], 'PX', ARGV[9])
+
+local MAX_TOTAL = 9007199254740991
+local prefix, keep, max_keys = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local notes, intervals, length = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local has_usage = ARGV[8] == '1'
+local shape = ARGV[5] .. ':' .. ARGV[6] .. ':' .. ARGV[7]
+local position = 10
+
+local function take()
+  local value = ARGV[position]
+  position = position + 1
+  return value
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local function sum(old, new)
+  return text(math.min((tonumber(old) or 0) + tonumber(new), MAX_TOTAL))
+end
+
+-- Notes and intervals of another configuration are in other places.
+local function reshape(name)
+  local fields, stale = redis.call('HGETALL', name), {}
+  for i = 1, #fields, 2 do
+    local kind = string.sub(fields[i], 1, 1)
+    if kind == 't' or kind == 'r' then
+      stale[#stale + 1] = fields[i]
+    end
+  end
+  if #stale > 0 then
+    redis.call('HDEL', name, unpack(stale))
+  end
+end
+
+local by_time, by_use, by_denials = {}, {}, {}
+local newest = 0
+for index = 5, #KEYS do
+  local name = KEYS[index]
+  local member = string.sub(name, #prefix + 1)
+  local first, last = take(), take()
+  local allowed, refused, cost = take(), take(), take()
+  local interval_count, note_count = tonumber(take()), tonumber(take())
+  local fields, parts = { 'f', 'l', 'a', 'd', 'c', 'n', 's' }, {}
+  for i = 1, interval_count do
+    local part = { start = take(), allowed = take(), denied = take(), cost = take() }
+    part.field = 't' .. text((tonumber(part.start) / length) % intervals)
+    parts[i] = part
+    fields[#fields + 1] = part.field
+  end
+  local old = redis.call('HMGET', name, unpack(fields))
+  if old[7] ~= shape then
+    if old[7] then
+      reshape(name)
+    end
+    for i = 6, #fields do
+      old[i] = false
+    end
+  end
+  if old[1] and tonumber(old[1]) < tonumber(first) then
+    first = old[1]
+  end
+  if old[2] and tonumber(old[2]) > tonumber(last) then
+    last = old[2]
+  end
+  allowed, refused, cost = sum(old[3], allowed), sum(old[4], refused), sum(old[5], cost)
+  local written = tonumber(old[6]) or 0
+  local new = { 'f', first, 'l', last, 'a', allowed, 'd', refused, 'c', cost, 's', shape }
+  -- Several intervals of a batch may share a place: the later one comes last.
+  local places = {}
+  for i = 1, interval_count do
+    local part = parts[i]
+    local stored = places[part.field] or old[7 + i]
+    local start, a, d, c
+    if stored then
+      start, a, d, c = string.match(stored, '^(%d+):(%d+):(%d+):(%d+)$')
+    end
+    if start == part.start then
+      a, d, c = sum(a, part.allowed), sum(d, part.denied), sum(c, part.cost)
+      places[part.field] = part.start .. ':' .. a .. ':' .. d .. ':' .. c
+    elseif not start or tonumber(start) < tonumber(part.start) then
+      places[part.field] =
+        part.start .. ':' .. part.allowed .. ':' .. part.denied .. ':' .. part.cost
+    else
+      places[part.field] = stored
+    end
+  end
+  for field, value in pairs(places) do
+    new[#new + 1] = field
+    new[#new + 1] = value
+  end
+  for _ = 1, note_count do
+    new[#new + 1] = 'r' .. text(written % notes)
+    new[#new + 1] = take()
+    written = written + 1
+  end
+  new[#new + 1] = 'n'
+  new[#new + 1] = text(written)
+  redis.call('HSET', name, unpack(new))
+  redis.call('PEXPIREAT', name, text(math.floor(tonumber(last) / 1000) + keep))
+  newest = math.max(newest, tonumber(last))
+  by_time[#by_time + 1] = last
+  by_time[#by_time + 1] = member
+  if has_usage then
+    by_use[#by_use + 1] = sum(allowed, refused)
+    by_use[#by_use + 1] = member
+    if refused ~= '0' then
+      by_denials[#by_denials + 1] = refused
+      by_denials[#by_denials + 1] = member
+    end
+  end
+end
+
+local function remove(members)
+  if #members == 0 then
+    return
+  end
+  redis.call('ZREM', seen, unpack(members))
+  redis.call('ZREM', used, unpack(members))
+  redis.call('ZREM', denied, unpack(members))
+  for _, member in ipairs(members) do
+    -- Fails only while the slot is being migrated; the record then expires.
+    redis.pcall('DEL', prefix .. member)
+  end
+end
+
+redis.call('ZADD', seen, unpack(by_time))
+if #by_use > 0 then
+  redis.call('ZADD', used, unpack(by_use))
+end
+if #by_denials > 0 then
+  redis.call('ZADD', denied, unpack(by_denials))
+end
+
+local expiry = '(' .. text(newest - keep * 1000)
+remove(redis.call('ZRANGEBYSCORE', seen, '-inf', expiry, 'LIMIT', 0, 128))
+local excess = math.min(redis.call('ZCARD', seen) - max_keys, 256)
+if excess > 0 then
+  -- Of the oldest keys, those with the fewest denials.
+  local oldest, ranked = redis.call('ZRANGE', seen, 0, excess + 7), {}
+  for index, member in ipairs(oldest) do
+    local denials = tonumber(redis.call('ZSCORE', denied, member) or '0')
+    ranked[index] = { member = member, denials = denials, index = index }
+  end
+  table.sort(ranked, function(a, b)
+    if a.denials ~= b.denials then
+      return a.denials < b.denials
+    end
+    return a.index < b.index
+  end)
+  local members = {}
+  for index = 1, excess do
+    members[index] = ranked[index].member
+  end
+  remove(members)
+end
+for _, name in ipairs({ seen, used, denied }) do
+  redis.call('PEXPIREAT', name, text(math.floor(newest / 1000) + keep))
+end
+return math.max(excess, 0)
