@@ -254,10 +254,36 @@ pub(crate) struct Penalize {
 }
 
 /// Show the state of a key: the use of each limit, its block, leases and reservations
+///
+/// Under a policy with `track`, also its usage, its last requests and its timeline.
 #[derive(Args, Debug)]
 pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) operation: KeyOperation,
+}
+
+/// List the keys of a policy with `track`, by their last request, their use or their denials
+#[derive(Args, Debug)]
+pub(crate) struct KeysArguments {
+    /// The name of a policy
+    pub(crate) policy: String,
+    /// The order: newest, oldest, most-used or most-denied, which leaves out keys without denials
+    #[arg(long, value_name = "ORDER", default_value = "newest")]
+    pub(crate) order: String,
+    /// What the keys begin with
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    /// The most keys, up to 500
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Where the previous page ended, as it was printed
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) cursor: Option<String>,
+    #[command(flatten)]
+    pub(crate) daemon: Daemon,
+    /// The output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: Form,
 }
 
 /// Check, print or describe the configuration, without a daemon

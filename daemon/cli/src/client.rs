@@ -54,7 +54,16 @@ impl Client {
     /// Sends an operation. Returns the JSON of its result.
     pub(crate) async fn post(&self, path: &str, json: String) -> Result<Reply<String>> {
         let request = Request::post(path).header(CONTENT_TYPE, "application/json");
-        let response = match self.send(request.body(Full::from(json))?).await? {
+        self.json(request.body(Full::from(json))?).await
+    }
+
+    /// Returns the JSON at a path.
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply<String>> {
+        self.json(Request::get(path).body(Full::default())?).await
+    }
+
+    async fn json(&self, request: Request<Full<Bytes>>) -> Result<Reply<String>> {
+        let response = match self.send(request).await? {
             Reply::Response(response) => response,
             Reply::Unreachable(error) => return Ok(Reply::Unreachable(error)),
         };

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::arguments::{
-    Block, Check, Config, Explain, Health, Init, Inspect, Peek, Penalize, Ratelimit, Refund, Reset,
-    Serve, Unblock,
+    Block, Check, Config, Explain, Health, Init, Inspect, KeysArguments, Peek, Penalize, Ratelimit,
+    Refund, Reset, Serve, Unblock,
 };
 use crate::bench::Bench;
 use crate::output;
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Peek(Peek),
     Explain(Explain),
     Inspect(Inspect),
+    Keys(KeysArguments),
     Block(Block),
     Unblock(Unblock),
     Reset(Reset),

@@ -16,6 +16,7 @@ mod ratelimit;
 mod replay;
 mod serve;
 mod subject;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Peek(arguments) => check::run(&arguments.check, Mode::Peek),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Inspect(arguments) => operate::inspect(&arguments.operation),
+        Command::Keys(arguments) => usage::keys(&arguments),
         Command::Block(arguments) => operate::block(&arguments),
         Command::Unblock(arguments) => operate::unblock(&arguments.operation),
         Command::Reset(arguments) => operate::reset(&arguments.operation),

@@ -13,6 +13,7 @@ use crate::arguments::{Block, Form, KeyOperation};
 use crate::client::{Client, Reply};
 use crate::output;
 use crate::subject::Subject;
+use crate::usage::{self, Note, Timeline, Usage};
 
 /// The exit code if there was nothing to change.
 const UNCHANGED: u8 = 1;
@@ -119,6 +120,10 @@ struct Inspection {
     ban: Option<BanState>,
     limits: Vec<LimitState>,
     reservations: Vec<ReservationState>,
+    usage: Option<Usage>,
+    #[serde(default)]
+    recent: Vec<Note>,
+    timeline: Option<Timeline>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -215,5 +220,6 @@ fn text(subject: &Subject, state: &Inspection) -> String {
         let id = reservation_id.as_deref().unwrap_or("without id");
         lines.push(format!("reservation {id}: cost {cost}, acts in {acts_after}s"));
     }
+    lines.extend(usage::lines(state.usage.as_ref(), &state.recent, state.timeline.as_ref()));
     lines.join("\n  ") + "\n"
 }

@@ -237,3 +237,50 @@ fn unreachable_daemon_and_invalid_arguments_exit_with_2() {
         assert!(error.contains(message), "{arguments:?}: {error}");
     }
 }
+
+const TRACKED: &str = r#"
+policies:
+  api: { limits: [2/366d log], track: { recent: 5, usage: true, timeline: 1h by 1m } }
+  plain: { limits: [2/366d log] }
+"#;
+
+#[test]
+fn tracked_keys_are_listed_and_inspected() {
+    let daemon = Daemon::with_config(TRACKED, |command| command);
+    let run = |arguments: &str| {
+        let arguments: Vec<_> = arguments.split(' ').chain(["--url", &daemon.url]).collect();
+        run(arguments)
+    };
+    for key in ["user:1", "user:1", "user:1", "user:2", "ip:1"] {
+        run(&format!("check api {key}"));
+    }
+    let (code, table, _) = run("keys api --order most-denied");
+    assert!(code == 0 && table.contains("KEY") && table.lines().count() == 2, "{table}");
+    let row: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().take(4).collect();
+    assert_eq!(row, ["user:1", "2", "1", "2"]);
+    let (code, page, rest) = run("keys api --order most-used --prefix user: --limit 1 -o json");
+    let page: serde_json::Value = serde_json::from_str(&page).unwrap();
+    assert_eq!((code, rest.as_str()), (0, ""));
+    assert_eq!(page["keys"][0]["key"], "user:1");
+    let cursor = page["cursor"].as_str().unwrap();
+    let (_, next, _) = run(&format!(
+        "keys api --order most-used --prefix user: --limit 1 -o json --cursor {cursor}"
+    ));
+    let next: serde_json::Value = serde_json::from_str(&next).unwrap();
+    assert_eq!((&next["keys"][0]["key"], &next["cursor"]), (&"user:2".into(), &().into()));
+    let (code, text, _) = run("inspect api user:1");
+    assert_eq!(code, 0);
+    for part in ["usage: 2 allowed, 1 denied, cost 2; first ", ": denied, cost 1\n", "60s from "] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for (arguments, message) in [
+        ("keys nope", "nope"),
+        ("keys plain", "policy \"plain\" tracks nothing"),
+        ("keys api --order best", "unknown order \"best\"; expected one of newest, oldest"),
+        ("keys api --limit 0", "limit is 0; it must be from 1 to 500"),
+        ("keys api --cursor 0123456700", "from before a restart of the daemon"),
+    ] {
+        let (code, output, error) = run(arguments);
+        assert!(code == 2 && output.is_empty() && error.contains(message), "{arguments}: {error}");
+    }
+}
