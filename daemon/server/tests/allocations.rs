@@ -21,12 +21,18 @@ fn pipeline(args: &[&str]) -> Vec<u8> {
 /// One test, so that no other thread allocates while it counts.
 #[test]
 fn pipelined_checks_of_a_known_key_allocate_nothing() {
-    let config = Config::from_yaml("policies: { api: { limits: [10/s burst 20] } }").unwrap();
+    let config = Config::from_yaml(
+        "policies: { api: { limits: [10/s burst 20] }, tracked: { limits: [10/s burst 20], track: { \
+         recent: 20, usage: true, timeline: 1h by 1m } } }",
+    )
+    .unwrap();
     let mut client = RespReplay::new(&config, MemoryLimiter::new()).unwrap();
     for args in [
         &["CL.THROTTLE", "user:42", "15", "30", "60", "1"][..],
         &["TOLLGATE.CHECK", "api", "user:42"],
         &["TOLLGATE.CHECK", "api", "user:42", "COST", "2"],
+        &["TOLLGATE.CHECK", "tracked", "user:42"],
+        &["TOLLGATE.CHECK", "tracked", "user:42", "NOTE", "GET /search"],
     ] {
         let commands = pipeline(args);
         let mut replies = Vec::new();

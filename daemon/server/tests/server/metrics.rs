@@ -80,7 +80,7 @@ tollgate_connections_accepted_total{listener="http"} 15
 tollgate_connections{listener="metrics"} 1
 tollgate_audit_total{verb="reset"} 1
 tollgate_store_up 1
-tollgate_policies 8
+tollgate_policies 9
 tollgate_keys 4
 tollgate_draining 0
 tollgate_config_last_reload_successful 1

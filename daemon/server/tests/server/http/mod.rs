@@ -6,3 +6,4 @@ pub(crate) mod hostile;
 mod operations;
 mod origin;
 mod protocol;
+mod usage;

@@ -29,6 +29,7 @@ struct Daemons {
 impl Daemons {
     async fn start() -> Self {
         let policies = "policies: { bucket: { limits: [2/s] }, log: { limits: [2/min log] }, \
+                        tracked: { limits: [2/s], track: { usage: true } }, \
                         slots: { limits: [2 concurrent lease 60s] } }";
         let impatient = format!("limits: {{ header_timeout: 100ms }}\n{policies}");
         let without_store = format!("store: {{ url: '{}' }}\n{policies}", unreachable_store());
@@ -117,6 +118,9 @@ async fn charge(client: &mut Client, settlement: &Value) {
 
 /// A valid body for the operation.
 fn body(operation: &str, key: &str) -> Map<String, Value> {
+    if operation == "keys" {
+        return json!({ "policy": "tracked" }).as_object().unwrap().clone();
+    }
     let on_slots = matches!(operation, "acquire" | "renew" | "release");
     let policy = if on_slots { "slots" } else { "bucket" };
     let mut body = json!({ "policy": policy, "key": format!("{operation}-{key}") });
@@ -228,6 +232,8 @@ fn value(field: &str) -> Value {
         "lease_id" | "reservation_id" => json!(ID),
         "time" => json!(1_763_650_000),
         "status" => json!("200"),
+        "order" => json!("most-used"),
+        "prefix" => json!("k"),
         other => panic!("no test sends {other}"),
     }
 }
@@ -240,6 +246,16 @@ const REPLACEMENTS: [(&str, &[&str]); 5] = [
     ("key_base64", &["key"]),
     ("checks", &["policy", "key", "cost", "note", "lease_id"]),
 ];
+
+/// The cursor of a first page of keys.
+async fn cursor(daemon: &Daemon) -> Value {
+    for key in ["k1", "k2"] {
+        let check = json!({ "policy": "tracked", "key": key, "note": "n" }).to_string();
+        daemon.post("/v1/check", &check).await.assert(200, "", key);
+    }
+    let page = daemon.connect().await.get("/v1/keys?policy=tracked&limit=1").await.unwrap();
+    serde_json::from_str::<Value>(&page.body).unwrap()["cursor"].clone()
+}
 
 /// Sets a field, and the one that it requires.
 fn set(sent: &mut Map<String, Value>, field: &str) {
@@ -303,6 +319,7 @@ async fn fields_are_accepted_only_where_documented() {
 #[tokio::test]
 async fn documented_query_parameters_are_accepted() {
     let daemon = Daemon::start_with(&tiered()).await;
+    let cursor = cursor(&daemon).await;
     for (path, method, operation) in operations() {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap();
@@ -315,7 +332,11 @@ async fn documented_query_parameters_are_accepted() {
             for (_, others) in REPLACEMENTS.iter().filter(|(field, _)| *field == name) {
                 sent.retain(|sent, _| !others.contains(&&**sent));
             }
-            set(&mut sent, name);
+            match (path, name) {
+                ("/v1/keys", "limit") => drop(sent.insert(name.to_owned(), json!(5))),
+                ("/v1/keys", "cursor") => drop(sent.insert(name.to_owned(), cursor.clone())),
+                _ => set(&mut sent, name),
+            }
             let (path, body) = match &*method {
                 "POST" => (format!("{path}?{name}=200"), body),
                 _ => (format!("{path}?{}", query(&Value::Object(sent).to_string())), String::new()),

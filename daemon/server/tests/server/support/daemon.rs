@@ -27,6 +27,7 @@ policies:
   queue: { limits: ["1/s queue 2"] }
   slots: { limits: ["2 concurrent lease 60s"] }
   ghost: { limits: ["1/min log"], shadow: true }
+  tracked: { limits: ["2/s"], track: { recent: 5, usage: true, timeline: 1h by 1m } }
   listed: { limits: ["1/min log"], allow: ["root"], deny: ["eve", "bot-*"] }
   login: { limits: ["1/min log"], ban: { denials: 2, within: 10min, for: 1h } }
 "#;

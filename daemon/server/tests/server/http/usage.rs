@@ -1,0 +1,111 @@
+//! Queries of what policies track: rights, privacy, notes and repeated requests.
+
+use serde_json::{Value, json};
+use tollgate_server::Config;
+
+use super::access;
+use crate::openapi::assert_documented;
+use crate::resp::RespClient;
+use crate::support::daemon::{Daemon, POLICIES};
+
+async fn get(daemon: &Daemon, path: &str) -> (u16, Value) {
+    let response = daemon.connect().await.get(path).await.unwrap();
+    assert_documented("GET", path.split('?').next().unwrap(), "", &response);
+    (response.status, serde_json::from_str(&response.body).unwrap())
+}
+
+async fn inspect(daemon: &Daemon, key: &str) -> Value {
+    let body = json!({ "policy": "tracked", "key": key }).to_string();
+    let response = daemon.post("/v1/inspect", &body).await;
+    assert_documented("POST", "/v1/inspect", &body, &response);
+    serde_json::from_str(&response.body).unwrap()
+}
+
+#[tokio::test]
+async fn each_decision_is_recorded_once_with_its_note() {
+    let daemon = Daemon::start().await;
+    let check = json!({
+        "policy": "tracked", "key": "user:1", "cost": 2, "note": "GET /a", "request_id": "r",
+    });
+    for _ in 0..2 {
+        daemon.post("/v1/check", &check.to_string()).await.assert(200, "", "the same request");
+    }
+    for (operation, status) in [("peek", 200), ("check", 429), ("penalize", 200)] {
+        let body = json!({ "policy": "tracked", "key": "user:1", "note": "b" }).to_string();
+        daemon.post(&format!("/v1/{operation}"), &body).await.assert(status, "", operation);
+    }
+    let mut resp = RespClient::connect(&daemon).await;
+    resp.call("TOLLGATE.CHECK tracked user:1 COST 3 NOTE c").await;
+    let record = inspect(&daemon, "user:1").await;
+    let usage = &record["usage"];
+    assert_eq!(
+        (&usage["allowed"], &usage["denied"], &usage["cost"]),
+        (&json!(1), &json!(2), &json!(2))
+    );
+    let notes: Vec<_> = record["recent"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| (note["answer"].as_str().unwrap(), note["cost"].clone(), note["note"].clone()))
+        .collect();
+    // The clock stands still, so the order among these is that of their arrival, or not.
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    for expected in [
+        ("allowed", json!(2), json!("GET /a")),
+        ("denied", json!(1), json!("b")),
+        ("never", json!(3), json!("c")),
+    ] {
+        assert!(notes.contains(&expected), "{expected:?} in {notes:?}");
+    }
+    assert_eq!(record["timeline"]["intervals"][0]["denied"], 2);
+    assert_eq!(inspect(&daemon, "user:2").await.get("usage"), None);
+    let long = json!({ "policy": "bucket", "key": "k", "note": "n".repeat(257) }).to_string();
+    daemon.post("/v1/check", &long).await.assert(400, "note has 257 bytes", "a long note");
+}
+
+#[tokio::test]
+async fn privacy_applies_to_listed_keys() {
+    for (privacy, shown, prefix) in
+        [("plain", "user:4217", 200), ("masked", "us…(≤16)", 400), ("hashed", "", 400)]
+    {
+        let daemon = Daemon::start_with(&format!("privacy: {privacy}\n{POLICIES}")).await;
+        let check = r#"{"policy":"tracked","key":"user:4217"}"#;
+        daemon.post("/v1/check", check).await.assert(200, "", privacy);
+        let (_, page) = get(&daemon, "/v1/keys?policy=tracked").await;
+        let key = page["keys"][0]["key"].as_str().unwrap();
+        assert!(key == shown || shown.is_empty() && key.len() == 16, "{privacy}: {key}");
+        let (status, page) = get(&daemon, "/v1/keys?policy=tracked&prefix=use").await;
+        assert_eq!(status, prefix, "{privacy}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn queries_need_the_right_to_read_the_policy() {
+    let daemon = access::start().await;
+    for (token, path, status) in [
+        ("read", "/v1/keys?policy=tracked", 200),
+        ("admin", "/v1/keys?policy=tracked", 200),
+        ("check", "/v1/keys?policy=tracked", 403),
+        ("narrow", "/v1/keys?policy=tracked", 403),
+        ("read", "/v1/keys?policy=nothing", 404),
+        ("read", "/v1/keys", 404),
+        ("read", "/v1/keys?policy=bucket", 400),
+    ] {
+        let request =
+            crate::support::client::encode_request("GET", path, &access::bearer(token), "");
+        let response = daemon.send(&request).await.read_response().await.unwrap();
+        response.assert(status, "", format_args!("{token} {path}"));
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_utf_8_is_also_listed_in_base64() {
+    let daemon = Daemon::start_unchanged(Config::from_yaml(POLICIES).unwrap()).await;
+    let check = r#"{"policy":"tracked","key_base64":"/w=="}"#;
+    daemon.post("/v1/check", check).await.assert(200, "", "a key");
+    let (_, page) = get(&daemon, "/v1/keys?policy=tracked&prefix=%FF").await;
+    assert_eq!(
+        (&page["keys"][0]["key"], &page["keys"][0]["key_base64"]),
+        (&json!("\\xff"), &json!("/w=="))
+    );
+}
