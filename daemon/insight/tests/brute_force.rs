@@ -42,7 +42,7 @@ impl Sample {
     fn new(number: u64, end: u64) -> Self {
         let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ (number >> 3);
         let random = random.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17;
-        let key = if random % 4 == 0 { random / 4 % 20 } else { random / 4 % KEYS };
+        let key = if random.is_multiple_of(4) { random / 4 % 20 } else { random / 4 % KEYS };
         let answer = NoteAnswer::ALL[usize::try_from(random / 7 % 4).unwrap()];
         let total = ROUNDS * THREADS * PER_THREAD;
         Sample {
