@@ -1,7 +1,7 @@
 //! The admin listener: a dashboard that is embedded in the binary, and the API that it reads.
 //!
 //! Rates and percentiles are computed from the counters of the engine, which are read once a second
-//! into a [`History`](history::History); decisions are not slowed. Operations on keys are those of
+//! into a history; decisions are not slowed. Operations on keys are those of
 //! the JSON API, with its rights and its audit.
 
 mod answer;

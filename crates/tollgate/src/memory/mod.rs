@@ -73,7 +73,7 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.table_full(decision))
     }
 
-    /// Uses this clock in place of the system's, for tests: a [`ManualClock`], or a function.
+    /// Uses this clock in place of the system's, for tests: a [`ManualClock`](crate::ManualClock), or a function.
     ///
     /// # Examples
     /// ```
