@@ -99,6 +99,14 @@ impl Denial {
         self.checks.iter().map(|check| &check.policy).zip(&self.decisions)
     }
 
+    /// Who is denied: the policies that deny, the key of each, and its decision. A key is the bytes that
+    /// identify a client, which may be personal data.
+    pub fn denied(&self) -> impl Iterator<Item = (&Policy, &[u8], &Decision)> {
+        let checks = self.checks.iter().zip(&self.decisions);
+        let denied = checks.filter(|(_, decision)| !decision.allowed);
+        denied.map(|(check, decision)| (&check.policy, &*check.key, decision))
+    }
+
     /// The time after which the same request is admitted if there is no other traffic; `None` if
     /// there is no such time, or if it is unknown.
     #[must_use]

@@ -121,10 +121,12 @@ impl Denials {
         Some(Answer { decisions: vec![decision] })
     }
 
+    /// Forgets the denial of a key, also under another tier or override of the policy: they share the
+    /// state of the key.
     fn forget(&self, check: &Check<'_>) {
         let hash = self.hash(check);
         let mut shard = self.lock(hash);
-        if shard.get(&hash).is_some_and(|denial| denial.is_of(check)) {
+        if shard.get(&hash).is_some_and(|denial| denial.shares_state(check)) {
             shard.remove(&hash);
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
@@ -196,6 +198,10 @@ impl Denial {
     fn is_of(&self, check: &Check<'_>) -> bool {
         self.key[..] == *check.key
             && (self.policy.ptr_eq(check.policy) || self.policy == *check.policy)
+    }
+
+    fn shares_state(&self, check: &Check<'_>) -> bool {
+        self.key[..] == *check.key && self.policy.shares_name(check.policy)
     }
 }
 
@@ -408,6 +414,15 @@ mod tests {
         fixture.policy = fixture.policy.with_ban(ban(1, 1));
         (0..5).for_each(|_| drop(fixture.check(1)));
         assert_eq!(fixture.asked.get(), 5);
+    }
+
+    #[test]
+    fn a_reset_under_the_limits_of_another_tier_ends_a_denial() {
+        let mut fixture = Fixture::new("1/d fixed");
+        fixture.policy = Policy::named("a", "1/d fixed").unwrap();
+        assert!(fixture.check(1).allowed() && !fixture.check(1).allowed());
+        let _ = fixture.execute(Operation::Reset, &Policy::named("a", "9/d fixed").unwrap(), 0);
+        assert!(fixture.check(1).allowed());
     }
 
     #[test]

@@ -73,11 +73,14 @@ impl MemoryLimiterBuilder {
         MemoryLimiterBuilder(self.0.table_full(decision))
     }
 
-    /// Uses this clock in place of the system's, for tests: a [`ManualClock`](crate::ManualClock), or a function.
+    /// Uses this clock in place of the system's, for tests: a [`ManualClock`](crate::ManualClock), or a
+    /// function.
     ///
     /// # Examples
     /// ```
-    ///     /// use tollgate::{ManualClock, MemoryLimiter, Policy};
+    /// use std::time::Duration;
+    ///
+    /// use tollgate::{ManualClock, MemoryLimiter, Policy};
     ///
     /// let clock = ManualClock::default();
     /// let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
@@ -89,6 +92,7 @@ impl MemoryLimiterBuilder {
     /// assert!(limiter.check(&login, "eve").allowed());
     /// # Ok::<(), tollgate::PolicyError>(())
     /// ```
+    ///
     /// A clock that follows tokio's, which a test can pause:
     /// ```
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -138,16 +138,24 @@ async fn header_styles_and_text_bodies_are_options() {
 async fn response_to_a_rejection_can_be_replaced() {
     let layer = layer(stopped().0, api("1/min")).map_rejection(|rejection, head, mut response| {
         let Rejection::Denied(denial) = rejection else { panic!("{rejection}") };
-        let policies: Vec<_> = denial.decisions().map(|(policy, _)| policy.name()).collect();
+        let denied: Vec<_> = denial
+            .denied()
+            .map(|(policy, key, decision)| {
+                format!("{} {} {}", policy.name(), key.escape_ascii(), decision.reason.as_str())
+            })
+            .collect();
         let wait = denial.retry_after().unwrap().as_secs();
-        *response.body_mut() = format!("{} {policies:?} {wait}", head.uri).into();
+        *response.body_mut() = format!("{} {denied:?} {wait}", head.uri).into();
         *response.status_mut() = StatusCode::IM_A_TEAPOT;
         response
     });
     let (service, _) = around(&layer);
     send(&service, get("/")).await;
     let denied = send(&service, get("/a?b")).await;
-    assert_eq!((denied.status, &*denied.body), (StatusCode::IM_A_TEAPOT, "/a?b [\"api\"] 60"));
+    assert_eq!(
+        (denied.status, &*denied.body),
+        (StatusCode::IM_A_TEAPOT, "/a?b [\"api global limit\"] 60")
+    );
     assert_eq!(denied.header("retry-after"), Some("60"));
 }
 

@@ -29,6 +29,18 @@ async function spend(policy, key, times, note = undefined) {
   }
 }
 
+// Waits until the daemon, which reads its counters once a second, reports denials of a policy.
+async function reportsDenials(policy) {
+  for (let i = 0; i < 500; i += 1) {
+    const overview = await (await fetch(`${dashboard}api/overview`)).json();
+    if (overview.policies.find((one) => one.name === policy).totals.denied > 0) {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`no denials of ${policy} are reported`);
+}
+
 // Opens a page. Collects what a browser reports about it.
 async function open(browser, hash, options = {}) {
   const page = await browser.newPage();
@@ -124,6 +136,7 @@ const SCENARIOS = {
   async tracked(browser) {
     await spend("log", "quiet", 3);
     await spend("log", "203.0.113.9", 9, "POST /login of ada");
+    await reportsDenials("log");
     const page = await open(browser, "#/keys");
     await shows(page, "Keys of log");
     await shows(page, "203.0.113.9");

@@ -54,7 +54,9 @@ impl Recorder {
         };
         // A backfill is not an operation of clients.
         let is_backfill = matches!(request.operation, Operation::Backfill { .. });
-        let is_hidden = |check: &&Check<'_>| check.policy.is_shadow() || is_backfill;
+        let is_hidden = |check: &&Check<'_>| {
+            check.policy.is_shadow() || check.policy.ban().is_some() || is_backfill
+        };
         let Some(check) = expressible.filter(|check| !is_hidden(check)) else {
             *section = None;
             return;
