@@ -65,7 +65,7 @@ fn links(root: &Path, tools: &Path) -> Result<()> {
     process::run(lychee)
 }
 
-/// The pages as a book, whose links are others than those of the pages.
+/// Builds the book and checks its links, which differ from those of the pages.
 fn book(root: &Path, tools: &Path, skipped: &mut Skipped) -> Result<()> {
     let installed = deps::mdbook(root);
     let is_installed = installed.is_ok();

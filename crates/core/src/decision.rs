@@ -231,13 +231,19 @@ impl Decision {
         self.retry_after
     }
 
-    /// How long the key is banned, if the decision is a denial and the ban lasts longer than that of the
-    /// limits: also for the denial that begins the ban.
+    /// How long the key is banned, if the ban ends later than the limits would deny: also for the
+    /// denial that begins the ban. `None` for a banned key whose limits deny for longer.
     #[must_use]
     pub fn banned_for(&self) -> Option<Micros> {
         let is_candidate = !self.allowed && matches!(self.reason, Reason::Limit | Reason::Banned);
+        self.retry_after.filter(|_| is_candidate && self.outlasts_limits())
+    }
+
+    /// Whether something else denies for longer than the limits: a ban or a block.
+    #[must_use]
+    pub fn outlasts_limits(&self) -> bool {
         let of_limits = || self.each_limit().filter_map(|limit| limit.retry_after).max();
-        self.retry_after.filter(|retry| is_candidate && Some(*retry) > of_limits())
+        self.retry_after.is_none_or(|retry| Some(retry) > of_limits())
     }
 
     /// The cost that this decision has certainly charged to the store: what a refund may give back.

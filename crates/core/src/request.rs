@@ -125,7 +125,7 @@ pub enum Operation {
         /// The duration of the block; without it the key is blocked for ever.
         span: Option<Micros>,
     },
-    /// Removes a block.
+    /// Lifts a block or a ban.
     Unblock,
     /// Checks and acquires a lease of the cost on every concurrency limit of the policy.
     Acquire {

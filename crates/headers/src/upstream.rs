@@ -96,13 +96,16 @@ fn exhausted(list: &str) -> Option<u64> {
         longest = longest.max(wait);
         *remaining = None;
     };
-    for item in split(list, b',') {
+    for item in split(list, ',') {
         let mut is_draft7 = true;
-        for (index, part) in split(item, b';').enumerate() {
+        for (index, part) in split(item, ';').enumerate() {
             match part.trim().split_once('=') {
                 Some(("r" | "remaining", value)) => remaining = seconds(value),
                 Some(("t" | "reset", value)) => reset = seconds(value),
-                _ if index == 0 => is_draft7 = part.contains('='),
+                _ if index == 0 => {
+                    // A quoted name may contain the character.
+                    is_draft7 = part.contains('=') && !part.trim_start().starts_with('"');
+                }
                 _ => {}
             }
         }
@@ -115,7 +118,7 @@ fn exhausted(list: &str) -> Option<u64> {
 }
 
 /// Splits a text at a character outside of quoted strings.
-fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
+fn split(text: &str, at: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |char: char| {
         let was_escaped = std::mem::take(&mut is_escaped);
@@ -124,7 +127,7 @@ fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
             '"' if !was_escaped => is_quoted = !is_quoted,
             _ => {}
         }
-        !is_quoted && u32::from(char) == u32::from(at)
+        !is_quoted && char == at
     })
 }
 
@@ -174,6 +177,7 @@ mod tests {
             (200, &["ratelimit: \"a\";r=0;t=3, \"b\";r=0;t=9, \"c\";r=5;t=60"], Some(9)),
             (200, &["ratelimit: \"a\";r=0;t=3", "ratelimit: \"b\";r=0;t=9"], Some(9)),
             (200, &["ratelimit: \"a;r=0;t=7,\\\"\";r=1;t=5"], None),
+            (200, &["ratelimit: \"=a.1\";r=0;t=30, \"=a.2\";r=4;t=60"], Some(30)),
             (200, &["ratelimit: limit=10, remaining=0, reset=4"], Some(4)),
             (200, &["ratelimit: limit=10, remaining=2, reset=4"], None),
             (200, &["ratelimit-remaining: 0", "ratelimit-reset: 5"], Some(5)),

@@ -48,7 +48,7 @@ pub(crate) fn compensation(
             add(Operation::Cancel { id });
             continue;
         }
-        if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
+        if check.policy.has_quota() {
             add(Operation::Refund { time: Some(decision.time) });
         }
         if let Some(lease) = lease_of(operation).filter(|_| check.policy.has_concurrent()) {

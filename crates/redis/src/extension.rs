@@ -1,5 +1,5 @@
-//! Scripts of other crates on the connections of a store, for what belongs to its keys and decides
-//! nothing.
+//! Runs scripts of other crates on the connections of a store, for data beside the keys of limits that
+//! no decision depends on.
 //!
 //! An extension stores its keys in the partition of the key that they belong to, so that they have its
 //! slot, and under names that no key of a limit has.
@@ -13,8 +13,8 @@ use crate::context::TopologyEvent;
 use crate::error;
 use crate::store::RedisStore;
 
-/// A Lua script. All keys that exist before a call and that it writes must be among its keys, so that a
-/// server which does not have all of them executes nothing.
+/// A Lua script. Pass every key that it writes and that may exist, so that a node of a cluster without
+/// one of them rejects the call before it runs.
 #[derive(Clone, Debug)]
 pub struct Script {
     text: &'static str,
@@ -91,22 +91,21 @@ impl RedisStore {
     ) -> Result<ScriptReply, Failure> {
         let commands = self.routes().node_of(partition).and_then(|node| node.commands());
         let Some(commands) = commands else {
-            self.doubt_topology();
+            self.request_topology_refresh();
             let message = "no server of the partition is connected";
             return Err(Failure::new(FailureKind::Unreachable, message));
         };
-        let count = keys.len().to_string();
-        let words = |head: [&'static str; 1], script: &str| {
-            let mut words = vec![head[0].as_bytes().to_vec(), script.as_bytes().to_vec()];
-            words.push(count.as_bytes().to_vec());
+        let words = |command: &str, script: &str| {
+            let mut words: Vec<Vec<u8>> =
+                vec![command.into(), script.into(), keys.len().to_string().into_bytes()];
             words.extend(keys.iter().chain(arguments).cloned());
             words
         };
-        let mut reply = commands.command(&words(["EVALSHA"], &script.sha1)).await;
+        let mut reply = commands.command(&words("EVALSHA", &script.sha1)).await;
         if let Err(CommandError::Server(server)) = &reply
             && error::is_script_missing(server)
         {
-            reply = commands.command(&words(["EVAL"], script.text)).await;
+            reply = commands.command(&words("EVAL", script.text)).await;
         }
         match reply {
             Ok(value) => ScriptReply::from_value(value).ok_or_else(|| {
@@ -116,7 +115,7 @@ impl RedisStore {
                 let is_redirection = matches!(&error, CommandError::Server(server)
                     if matches!(server.code(), "MOVED" | "ASK" | "READONLY"));
                 if is_redirection {
-                    self.doubt_topology();
+                    self.request_topology_refresh();
                     let message = "the slot of the partition is on another server";
                     return Err(Failure::new(FailureKind::TryAgain, message));
                 }
@@ -126,7 +125,7 @@ impl RedisStore {
     }
 
     /// Makes the store query the topology soon, if it has one.
-    fn doubt_topology(&self) {
+    fn request_topology_refresh(&self) {
         if let Some(topology) = &self.context().topology {
             // The receiver was dropped with the store; nothing to do.
             let _ = topology.send(TopologyEvent::NotPrimary(Vec::new()));

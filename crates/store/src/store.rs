@@ -18,7 +18,8 @@ pub trait Store {
     /// request, in order.
     ///
     /// A denial is an answer. [`StoreError::Unavailable`] lets the policies decide, as their
-    /// [`OnStoreError`](tollgate_core::OnStoreError) says.
+    /// [`OnStoreError`](tollgate_core::OnStoreError) says. Limiters send valid requests only, so a store
+    /// returns [`StoreError::Request`] only for what it knows itself, such as an unknown charge.
     fn decide(
         &self,
         requests: &[Request<'_>],
@@ -31,7 +32,8 @@ pub trait Store {
         key: Key<'_>,
     ) -> impl Future<Output = Result<Inspection, StoreError>> + Send {
         let _ = (policy, key);
-        let error = StoreError::unavailable(FailureKind::Rejected, "it does not inspect keys");
+        let error =
+            StoreError::unavailable(FailureKind::Rejected, "this store does not support inspect");
         std::future::ready(Err(error))
     }
 }

@@ -1,7 +1,7 @@
 //! Allow and deny lists, which decide before the store does.
 
 use tollgate_core::{Check, Decision, Listed, Operation, Request, RequestError, Timestamp};
-use tollgate_store::Answer;
+use tollgate_store::{Answer, Clock, StoreError};
 
 use crate::id::random_id;
 
@@ -60,6 +60,46 @@ impl Screening<'_> {
             Screening::Unlisted(request) => Some(*request),
             Screening::Listed(listed) => listed.store_request(),
         }
+    }
+}
+
+/// Independent requests after their keys were looked up in the lists.
+#[derive(Debug)]
+pub(crate) struct ScreenedBatch<'a>(Vec<Result<Screening<'a>, RequestError>>);
+
+impl<'a> ScreenedBatch<'a> {
+    pub(crate) fn new(requests: &[Request<'a>]) -> Self {
+        ScreenedBatch(requests.iter().map(screen).collect())
+    }
+
+    /// Returns the requests for the store.
+    pub(crate) fn store_requests(&self) -> Vec<Request<'_>> {
+        self.0.iter().flatten().filter_map(Screening::store_request).collect()
+    }
+
+    /// Combines the answers to the requests for the store with the decisions of the lists.
+    pub(crate) fn merge(
+        &self,
+        stored: Vec<Result<Answer, StoreError>>,
+        clock: &Clock,
+    ) -> Vec<Result<Answer, StoreError>> {
+        let mut stored = stored.into_iter();
+        let mut next = || {
+            #[expect(clippy::expect_used, reason = "a store answers every request")]
+            stored.next().expect("one answer per request")
+        };
+        let merge = |screening: &Result<Screening<'_>, RequestError>| match screening {
+            Err(error) => Err(StoreError::Request(*error)),
+            Ok(Screening::Unlisted(_)) => next(),
+            Ok(Screening::Listed(listed)) => {
+                let stored = match listed.store_request() {
+                    Some(_) => next()?.decisions,
+                    None => Vec::new(),
+                };
+                Ok(listed.merge(stored, clock.now()))
+            }
+        };
+        self.0.iter().map(merge).collect()
     }
 }
 

@@ -224,11 +224,24 @@ async fn several_checks_are_one_request_and_are_settled_by_policy() {
     let denied = limiter.acquire_all(&checks).await.unwrap_err();
     assert!(matches!(denied, AcquireError::Denied(Denied::RetryAfter(_))), "{denied}");
     assert_eq!(remaining(&limiter, &requests).await, 9);
-    permit.settle(&tokens, Cost::from(100)).await.unwrap();
-    assert_eq!(remaining(&limiter, &tokens).await, 900);
-    assert_eq!(remaining(&limiter, &requests).await, 9);
-    permit.refund().await.unwrap();
-    assert_eq!(remaining(&limiter, &requests).await, 10);
+    // A policy that the permit does not have changes nothing.
+    permit.settle(&policy("9/h"), Cost::ZERO).await.unwrap();
+    for (actual, left) in [(100, 900), (300, 700), (50, 950)] {
+        permit.settle(&tokens, Cost::from(actual)).await.unwrap();
+        assert_eq!(remaining(&limiter, &tokens).await, left);
+        assert_eq!(remaining(&limiter, &requests).await, 9);
+    }
+    permit.settle(&requests, Cost::from(3)).await.unwrap();
+    assert_eq!(
+        (remaining(&limiter, &tokens).await, remaining(&limiter, &requests).await),
+        (950, 7)
+    );
+    // A second refund has nothing to give back.
+    for _ in 0..2 {
+        permit.refund().await.unwrap();
+        assert_eq!(remaining(&limiter, &requests).await, 10);
+        assert_eq!(remaining(&limiter, &tokens).await, 1_000);
+    }
     assert_eq!(remaining(&limiter, &places).await, 0);
     drop(permit);
     assert_eq!(remaining(&limiter, &places).await, 1);
@@ -240,6 +253,43 @@ async fn several_checks_are_one_request_and_are_settled_by_policy() {
         limiter.check_all(&[]).await.unwrap_err(),
         StoreError::Request(RequestError::NoCheck)
     );
+}
+
+/// Waiting for a slot cannot help a key that another limit denies for longer.
+#[tokio::test]
+async fn a_caller_that_another_limit_denies_for_too_long_does_not_wait_for_a_slot() {
+    let limiter = in_memory();
+    let both = policy("1 concurrent lease 60s; 1/h fixed");
+    let _permit = limiter.acquire(&both, "a").await.unwrap();
+    let start = Instant::now();
+    let denied = wait(&limiter, &both, 10 * SECOND).await.unwrap_err();
+    assert!(matches!(denied, Denied::RetryAfter(_)), "{denied}");
+    assert!(start.elapsed() < SECOND, "{:?}", start.elapsed());
+}
+
+/// A store of the program receives a batch as one.
+#[tokio::test]
+async fn a_batch_is_one_call_of_the_store() {
+    struct Batches(MemoryStore, Arc<Mutex<Vec<usize>>>);
+
+    impl Store for Batches {
+        async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+            self.1.lock().unwrap().push(requests.len());
+            self.0.decide(requests).await
+        }
+    }
+
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let limiter = Limiter::with_store(Batches(MemoryStore::default(), Arc::clone(&calls)));
+    let policy = policy("1/h");
+    let checks = ["a", "b", "", "a"].map(|key| [Check::new(&policy, key)]);
+    let operation = tollgate::Operation::Check { lease: None };
+    let requests = checks.each_ref().map(|checks| Request { operation, checks, request_id: None });
+    let answers = limiter.decide_batch(&requests).await;
+    let allowed: Vec<_> =
+        answers.iter().map(|answer| answer.as_ref().ok().map(Answer::allowed)).collect();
+    assert_eq!(allowed, [Some(true), Some(true), None, Some(false)]);
+    assert_eq!(*calls.lock().unwrap(), [3]);
 }
 
 #[tokio::test]

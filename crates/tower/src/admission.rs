@@ -198,8 +198,7 @@ impl Drop for InFlight {
 async fn charge(admission: Admission) {
     let inner = &admission.0;
     let is_charged = |check: &RuleCheck, decision: &Decision| {
-        let has_quota = check.policy.limits().iter().any(|limit| !limit.is_concurrent());
-        check.cost > Cost::ZERO && has_quota && decision.reason != Reason::AllowList
+        check.cost > Cost::ZERO && check.policy.has_quota() && decision.reason != Reason::AllowList
     };
     let checks = inner.checks.iter().zip(inner.permit.decisions());
     let checks: Vec<_> = checks

@@ -39,6 +39,23 @@ impl<B: Body> ResponseBody<B> {
     }
 }
 
+/// A polled frame of a body.
+type PolledFrame<B> = Poll<Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>>;
+
+/// Polls a body. Its last frame drops the guard before the receiver sees the frame, so that the next
+/// request of the receiver finds the slot free.
+pub(crate) fn poll_guarded<B: Body, G>(
+    mut body: Pin<&mut B>,
+    guard: &mut Option<G>,
+    context: &mut Context<'_>,
+) -> PolledFrame<B> {
+    let frame = ready!(body.as_mut().poll_frame(context));
+    if !matches!(frame, Some(Ok(_))) || body.is_end_stream() {
+        *guard = None;
+    }
+    Poll::Ready(frame)
+}
+
 impl<B> Body for ResponseBody<B>
 where
     B: Body,
@@ -52,15 +69,7 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         match self.project().inner.project() {
-            InnerProjection::Service { mut body, admission } => {
-                let frame = ready!(body.as_mut().poll_frame(context));
-                // The last frame ends the lease before the client sees it, so that the next request
-                // of the client finds the place free.
-                if !matches!(frame, Some(Ok(_))) || body.is_end_stream() {
-                    *admission = None;
-                }
-                Poll::Ready(frame)
-            }
+            InnerProjection::Service { body, admission } => poll_guarded(body, admission, context),
             InnerProjection::Full { bytes } => {
                 Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes.into()))))
             }

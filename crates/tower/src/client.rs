@@ -11,11 +11,13 @@ use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tollgate::{Cost, Denied, KeyBuf, Limiter, Permit, Policy, Reason, StoreError};
+use tokio::time::Instant;
+use tollgate::{Cost, Denied, KeyBuf, Limiter, Permit, Policy, Reason, StoreError, Timestamp};
 use tollgate_headers::upstream_wait;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::body::poll_guarded;
 use crate::layer::ReportError;
 use crate::rule::FromHead;
 
@@ -30,7 +32,7 @@ const DEFAULT_MAX_PAUSE: Duration = Duration::from_secs(3600);
 /// is blocked for that time, in all processes that share the limiter's store. The response is returned
 /// as it is; a layer outside can repeat the request, which then waits for the end of the pause.
 ///
-/// A place of a concurrency limit is held until the body of the response has ended.
+/// A slot of a concurrency limit is held until the body of the response has ended.
 ///
 /// # Examples
 /// ```
@@ -166,7 +168,7 @@ where
     S: Service<Request<Q>, Response = Response<R>, Future: Send> + Clone + Send + 'static,
     S::Error: Send,
     Q: Send + 'static,
-    R: Send,
+    R: Body + Send,
 {
     type Response = Response<ClientBody<R>>;
     type Error = ClientError<S::Error>;
@@ -186,18 +188,25 @@ where
             let (key, cost) = ((config.key)(&parts), (config.cost)(&parts));
             let permit = config.limiter.until_allowed(&config.policy, &key, cost, config.max_wait);
             let permit = permit.await.map_err(ClientError::Denied)?;
+            let sent_at = Instant::now();
             let response = ready.call(Request::from_parts(parts, body)).await;
             let response = response.map_err(ClientError::Client)?;
-            config.pause(&key, &permit, response.status(), response.headers()).await;
-            Ok(response.map(|body| ClientBody { body, permit: Some(permit) }))
+            let admitted = &permit.decisions()[0];
+            let now = admitted.time.saturating_add(admitted.delay);
+            let now = now.saturating_add(sent_at.elapsed().into());
+            config.pause(&key, now, response.status(), response.headers()).await;
+            Ok(response.map(|body| {
+                // A caller may never poll a body that is empty.
+                let permit = Some(permit).filter(|_| !body.is_end_stream());
+                ClientBody { body, permit }
+            }))
         })
     }
 }
 
 impl Config {
     /// Blocks the key for as long as a response asks for, if it is not blocked for longer.
-    async fn pause(&self, key: &KeyBuf, permit: &Permit, status: StatusCode, headers: &HeaderMap) {
-        let now = permit.decisions()[0].time;
+    async fn pause(&self, key: &KeyBuf, now: Timestamp, status: StatusCode, headers: &HeaderMap) {
         let Some(wait) = upstream_wait(status, headers, now) else { return };
         let wait = wait.min(self.max_pause);
         let current = self.limiter.peek(&self.policy, key, Cost::ONE).await;
@@ -230,7 +239,7 @@ impl fmt::Debug for ClientRateLimitLayer {
 }
 
 pin_project! {
-    /// The body of a response. It holds a place of a concurrency limit until it has ended or is dropped.
+    /// The body of a response. It holds a slot of a concurrency limit until it has ended or is dropped.
     #[derive(Debug)]
     pub struct ClientBody<B> {
         #[pin]
@@ -247,12 +256,8 @@ impl<B: Body> Body for ClientBody<B> {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let mut this = self.project();
-        let frame = std::task::ready!(this.body.as_mut().poll_frame(context));
-        if !matches!(frame, Some(Ok(_))) || this.body.is_end_stream() {
-            *this.permit = None;
-        }
-        Poll::Ready(frame)
+        let this = self.project();
+        poll_guarded(this.body, this.permit, context)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -70,13 +70,11 @@ async fn execute(
         config.limiter.decide(&Request { operation, checks: &checks, request_id }).await
     };
     let answer = match answer {
-        Ok(answer) if answer.allowed() => answer,
-        Ok(answer) => return Verdict::Rejected(Rejection::Denied(Denial::new(checks, answer))),
+        Ok(answer) => answer,
         Err(error) => return Verdict::Rejected(Rejection::Failed(error)),
     };
-    let delay = match answer.outcome() {
-        Outcome::Allowed { delay } => delay,
-        Outcome::Denied(_) => unreachable!("the answer admits the request"),
+    let Outcome::Allowed { delay } = answer.outcome() else {
+        return Verdict::Rejected(Rejection::Denied(Denial::new(checks, answer)));
     };
     let too_long = delay.checked_sub(config.max_delay).filter(|x| !x.is_zero());
     let denied =

@@ -21,12 +21,6 @@ export function setText(element, text) {
   }
 }
 
-export function setHidden(element, isHidden) {
-  if (element.hidden !== isHidden) {
-    element.hidden = isHidden;
-  }
-}
-
 // A list of names and values.
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) =>
@@ -49,7 +43,7 @@ export function field(label, input, hint = null) {
   return h("div", { class: "field" }, h("label", { for: id }, label), input, note);
 }
 
-// Asks before an action. Resolves to the data of its form, or to null.
+// Shows a dialog before an action. Resolves to the data of its form, or to null.
 export function confirm(title, text, action, fields = []) {
   const form = h("form", { method: "dialog" },
     h("h2", { id: "dialog-title" }, title),

@@ -93,13 +93,14 @@ export function key(app, policy, name) {
   const result = h("p", { class: "result", role: "status", "aria-live": "polite" });
   const updated = h("small", { class: "note" });
   const history = new KeyHistory();
-  const state = h("div", { class: "stack" }, verdict,
+  const parts = [verdict,
     h("div", { class: "columns" },
       h("section", { class: "card", "aria-labelledby": "limits" },
         h("div", { class: "card-head" }, h("h2", { id: "limits" }, "Limits"), updated), limits, more),
       h("section", { class: "card", "aria-labelledby": "actions" },
         h("h2", { id: "actions" }, "Actions"), actions, result)),
-    history.element);
+    history.element];
+  const state = h("div", { class: "stack" }, parts);
   const element = h("div", {},
     h("p", { class: "path" }, h("a", { href: "#/keys" }, "Keys"), " / ",
       h("a", { href: policyLink(policy) }, policy)),
@@ -110,6 +111,9 @@ export function key(app, policy, name) {
     try {
       const query = new URLSearchParams({ policy, key: name });
       const [inspection, peek] = await Promise.all([get(`api/key?${query}`), post("api/peek", { policy, key: name })]);
+      if (!verdict.isConnected) {
+        state.replaceChildren(...parts);
+      }
       showVerdict(verdict, peek);
       limits.replaceChildren(...inspection.limits.map(limitGauge));
       more.replaceChildren(...details(inspection));
@@ -124,10 +128,11 @@ export function key(app, policy, name) {
   }
 
   function showActions(isBlocked, isBanned) {
-    if (shown === `${isBlocked} ${isBanned}`) {
+    const rights = `${isBlocked} ${isBanned} ${app.session.operate}`;
+    if (shown === rights) {
       return;
     }
-    shown = `${isBlocked} ${isBanned}`;
+    shown = rights;
     if (!app.session.operate) {
       actions.replaceChildren(h("p", { class: "note" },
         `Reset and block are for operators. ${sentence(app.session.reason)}`));
@@ -218,16 +223,17 @@ export function showVerdict(element, decision) {
     text = `The next request is allowed: ${share}`;
   } else if (decision.never) {
     text = "The request is denied always: its cost exceeds the capacity";
-  } else if (decision.retry_after === null) {
-    text = `The next request is denied: ${REASONS[decision.reason] ?? decision.reason}`;
-  } else {
+  } else if (decision.reason === "limit") {
     text = `The next request is denied; it fits in ${duration(decision.retry_after)}`;
+  } else {
+    const wait = decision.retry_after === null ? "" : `, for ${duration(decision.retry_after)}`;
+    text = `The next request is denied: ${REASONS[decision.reason] ?? decision.reason}${wait}`;
   }
   setText(element, text);
 }
 
 const REASONS = {
-  block: "the key is blocked", blocked: "the key is blocked", deny: "the key is on the deny list",
+  blocked: "the key is blocked", banned: "the key is banned", deny_list: "the key is on the deny list",
   store: "the store is unavailable",
 };
 

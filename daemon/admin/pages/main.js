@@ -2,7 +2,7 @@
 
 import { follow, get, token } from "./api.js";
 import { config } from "./config.js";
-import { empty, field, h, setHidden, setText } from "./dom.js";
+import { empty, field, h, setText } from "./dom.js";
 import { clock, duration } from "./format.js";
 import { key, keys, sentence } from "./key.js";
 import { overview } from "./overview.js";
@@ -56,6 +56,9 @@ function show(isMove) {
       link.removeAttribute("aria-current");
     }
   }
+  if (isSignedOut) {
+    return;
+  }
   if (app.overview === null) {
     byId("main").replaceChildren(h("p", { class: "loading" }, "Connecting to the daemon…"));
   } else {
@@ -89,7 +92,11 @@ function onEvent(overview, isFirst) {
   const isFirstEver = app.overview === null;
   app.overview = overview;
   lostAt = null;
-  if (isFirstEver) {
+  if (isFirst && !isFirstEver) {
+    // A reload of the configuration may have changed the rights; the next event reports a failure.
+    get("api/session").then((session) => { app.session = session; }, () => {});
+  }
+  if (!page.element.isConnected) {
     byId("main").replaceChildren(page.element);
   }
   showState();
@@ -166,7 +173,7 @@ async function start() {
   showState();
   try {
     app.session = await get("api/session");
-    setHidden(byId("sign-out"), token.get() === null);
+    byId("sign-out").hidden = token.get() === null;
   } catch (error) {
     if (error.status === 401 || error.status === 403) {
       return onLost(error);

@@ -11,13 +11,13 @@ export function tryRequest(app) {
   const cost = h("input", { name: "cost", type: "number", min: "0", value: "1", required: true });
   const tier = h("input", { name: "tier", autocomplete: "off", spellcheck: "false" });
   const result = h("section", { class: "card", "aria-live": "polite" },
-    empty("Nothing asked yet", "The answer appears here."));
+    empty("No result yet", "The result appears here."));
   const policy = h("div");
   const form = h("form", {
     class: "card stack",
     onsubmit: (event) => {
       event.preventDefault();
-      ask(new FormData(form));
+      peek(new FormData(form));
     },
   }, policy, field("Key", key), field("Cost", cost), field("Tier", tier, "Optional; a tier that the policy does not have is ignored."),
   h("button", { type: "submit", class: "primary" }, "What would it get?"));
@@ -26,7 +26,7 @@ export function tryRequest(app) {
     h("div", { class: "columns even" }, form, result));
   let isShown = false;
 
-  async function ask(values) {
+  async function peek(values) {
     const body = { policy: values.get("policy"), key: values.get("key"), cost: Number(values.get("cost")) };
     if (values.get("tier") !== "") {
       body.tier = values.get("tier");
@@ -41,7 +41,7 @@ export function tryRequest(app) {
   function show(body, decision) {
     const verdict = h("p", { class: "verdict" });
     showVerdict(verdict, decision);
-    const table = new Table("What each limit would answer", [
+    const table = new Table("The result of each limit", [
       { name: "Limit", text: (limit) => limit.limit },
       { name: "Answer", text: (limit) => (limit.allowed ? "allows" : "denies"), marked: (limit) => !limit.allowed },
       { name: "Left", number: true, text: (limit) => number(limit.remaining) },

@@ -12,9 +12,9 @@ const REFRESH = 2000;
 // The bars of a timeline that are drawn.
 const MAX_INTERVALS = 720;
 
-// What to configure to see more.
-export const howToTrack = (policy) => empty(`${policy} does not track its keys`,
-  "Add track to the policy to see its busiest and most denied keys here, and the history of each.",
+// Explains how to enable tracking.
+export const howToTrack = (policy) => empty(`${policy} does not track the usage of its keys`,
+  "Track the policy to see its busiest and most denied keys here, and the history of each.",
   h("pre", {}, `policies:\n  ${policy}:\n    track: { usage: true, recent: 20, timeline: 24h by 1m }`));
 
 // The keys of a policy, in a chosen order.
@@ -91,7 +91,7 @@ export class KeyHistory {
       { name: "Allowed", colour: "accent", fill: true },
       { name: "Denied", colour: "denied", dash: [6, 4] },
     ], number, tick);
-    this.notes = new Table("The last requests with a note", [
+    this.notes = new Table("The last requests", [
       { name: "Time", text: (note) => when(note.time) },
       { name: "Answer", text: (note) => note.answer.replaceAll("_", "-"), marked: (note) => note.answer !== "allowed" },
       { name: "Note", text: (note) => note.note ?? "–" },

@@ -18,7 +18,7 @@ pub(crate) struct Counts<T = u64> {
 
 impl From<&PolicyCounts> for Counts {
     fn from(policy: &PolicyCounts) -> Self {
-        let surfaces = policy.surfaces.iter().map(|(_, answers)| Counts::of_answers(answers));
+        let surfaces = policy.surfaces.iter().map(|(_, answers)| Counts::from_answers(answers));
         let degraded = policy.degraded.iter().map(|(_, count)| count).sum();
         let all = surfaces.fold(Counts::default(), Counts::plus);
         Counts { degraded, ..all }
@@ -26,8 +26,8 @@ impl From<&PolicyCounts> for Counts {
 }
 
 impl Counts {
-    /// The decisions of one surface, by answer; how many are degraded is not known.
-    pub(crate) fn of_answers(answers: &[(&str, u64)]) -> Self {
+    /// The decisions of one surface. How many were degraded is counted per policy only.
+    pub(crate) fn from_answers(answers: &[(&str, u64)]) -> Self {
         let sum = |names: &[&str]| {
             let matching = answers.iter().filter(|(name, _)| names.contains(name));
             matching.map(|(_, count)| count).sum()

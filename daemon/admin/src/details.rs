@@ -42,9 +42,9 @@ impl<'a> PolicyDetails<'a> {
         history: &History,
         name: &'a str,
     ) -> Option<Self> {
-        let mut of_domains = active.domains.policies().map(|(_, policy)| policy);
+        let mut domain_policies = active.domains.policies().map(|(_, policy)| policy);
         let configured = active.policies.get(name).ok();
-        let policy = configured.or_else(|| of_domains.find(|policy| policy.name() == name));
+        let policy = configured.or_else(|| domain_policies.find(|policy| policy.name() == name));
         let counters = engine.counters.by_policy();
         let counters = counters.iter().find(|counters| &*counters.policy == name);
         if policy.is_none() && counters.is_none() {
@@ -71,7 +71,7 @@ impl<'a> PolicyDetails<'a> {
 fn by_surface(policy: &PolicyCounts) -> Vec<SurfaceCounts> {
     let surfaces = policy.surfaces.iter().map(|(surface, answers)| SurfaceCounts {
         surface: surface.as_str(),
-        counts: Counts::of_answers(answers),
+        counts: Counts::from_answers(answers),
     });
     surfaces.filter(|surface| surface.counts != Counts::default()).collect()
 }

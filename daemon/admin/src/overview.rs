@@ -153,9 +153,11 @@ impl Overview {
 
 fn policies(engine: &Engine, history: &History) -> Vec<PolicyRow> {
     let active = engine.active();
-    let of_domains = active.domains.policies().map(|(_, policy)| policy);
-    let all: BTreeMap<_, _> =
-        of_domains.chain(active.policies.iter()).map(|policy| (policy.name(), policy)).collect();
+    let domain_policies = active.domains.policies().map(|(_, policy)| policy);
+    let all: BTreeMap<_, _> = domain_policies
+        .chain(active.policies.iter())
+        .map(|policy| (policy.name(), policy))
+        .collect();
     let tracked = engine.insight().tracked();
     let tracked = tracked.iter().filter(|policy| policy.track.usage);
     let tracked: BTreeSet<_> = tracked.map(|policy| &*policy.name).collect();

@@ -1,9 +1,9 @@
-//! Who is limited, since when, and why: what policies track about their keys, and queries of it.
+//! Usage tracking: what policies record about their keys, and queries of it.
 //!
 //! A decision adds to a table of its thread ([`Insight::record`]), without waiting and without an
-//! allocation. A task ([`Insight::run`]) takes the tables at an interval and writes what they have to
-//! the storage: the memory of this process, or Redis. Queries ([`Insight::keys`], [`Insight::key`])
-//! read the storage. Nothing here decides, and a storage that fails delays no decision.
+//! allocation. A task ([`Insight::run`]) regularly moves the contents of the tables to the storage: the
+//! memory of this process, or Redis. Queries ([`Insight::keys`], [`Insight::key`]) read the storage.
+//! Recording changes no decision, and a storage that fails delays none.
 
 mod cursors;
 mod memory;
@@ -34,7 +34,6 @@ pub use tracked::{TrackTable, Tracked};
 
 use cursors::Cursors;
 use memory::MemoryStorage;
-use query::Position;
 use recorder::{Delta, Recorder};
 use redis::RedisStorage;
 use stats::Counters;
@@ -88,7 +87,8 @@ impl Insight {
         }
     }
 
-    /// The time on the clock of the store, or on the system's, which is that of a Redis server nearly.
+    /// The current time: the memory store's clock, or with Redis the system's, which may differ slightly
+    /// from the server's.
     fn now(&self) -> Timestamp {
         self.limiter.as_memory().map_or_else(|| self.clock.now(), MemoryLimiter::now)
     }
@@ -168,15 +168,10 @@ impl Insight {
     /// Writes what was recorded, before the process exits. Returns the number of decisions that could
     /// not be written in time.
     pub async fn close(&self, timeout: Duration) -> u64 {
+        // Records in memory end with the process.
+        let Storage::Redis(redis) = &self.storage else { return 0 };
         self.drain();
         let table = self.table();
-        let redis = match &self.storage {
-            Storage::Redis(redis) => redis,
-            Storage::Memory(memory) => {
-                memory.sweep(&table, self.now(), &self.counters);
-                return 0;
-            }
-        };
         let write = async {
             while redis.unwritten().await > 0 {
                 if redis.flush(&table, &self.counters, true).await.is_err() {
@@ -233,21 +228,19 @@ impl Insight {
             return Err(QueryError::NoUsage(query.policy.into(), query.order));
         }
         let after = self.cursors.position(&query)?;
-        self.drain();
         let now = self.now();
-        let mut ranked = match &self.storage {
-            Storage::Memory(memory) => memory.keys(&tracked, &query, after.as_ref(), now),
+        let (keys, end) = match &self.storage {
+            Storage::Memory(memory) => {
+                self.drain();
+                memory.keys(&tracked, &query, after.as_ref(), now)
+            }
             Storage::Redis(redis) => redis
                 .keys(&tracked, &query, after.as_ref(), now)
                 .await
                 .map_err(QueryError::Unavailable)?,
         };
-        let has_more = ranked.len() > query.limit;
-        ranked.truncate(query.limit);
-        let next = ranked.last().filter(|_| has_more).map(|(rank, last)| {
-            self.cursors.add(&query, Position { rank: *rank, key: last.key.clone() })
-        });
-        Ok(Page { keys: ranked.into_iter().map(|(_, key)| key).collect(), next })
+        let next = end.map(|position| self.cursors.add(&query, position));
+        Ok(Page { keys, next })
     }
 
     /// Everything that is recorded about a key; absent if nothing is.
@@ -256,10 +249,12 @@ impl Insight {
     /// The policy tracks nothing, or the store failed.
     pub async fn key(&self, policy: &str, key: &[u8]) -> Result<Option<KeyRecord>, QueryError> {
         let tracked = self.tracked_policy(policy)?;
-        self.drain();
         let now = self.now();
         match &self.storage {
-            Storage::Memory(memory) => Ok(memory.key(&tracked, key, now)),
+            Storage::Memory(memory) => {
+                self.drain();
+                Ok(memory.key(&tracked, key, now))
+            }
             Storage::Redis(redis) => {
                 redis.key(&tracked, key, now).await.map_err(QueryError::Unavailable)
             }

@@ -1,6 +1,8 @@
 //! What is recorded about a key.
 
-use tollgate::{Decision, Micros, Timestamp};
+use std::collections::VecDeque;
+
+use tollgate::{Decision, Micros, Reason, Timestamp};
 
 /// The largest total: larger ones saturate. Scripts on Redis compute with doubles, which are exact up
 /// to here.
@@ -19,14 +21,21 @@ pub enum NoteAnswer {
     Denied,
     /// Denied, because the cost exceeds the capacity.
     Never,
+    /// Denied, because the policy bans the key.
+    Banned,
     /// Admitted, although the limits deny.
     ShadowDenied,
 }
 
 impl NoteAnswer {
     /// Every category.
-    pub const ALL: [NoteAnswer; 4] =
-        [NoteAnswer::Allowed, NoteAnswer::Denied, NoteAnswer::Never, NoteAnswer::ShadowDenied];
+    pub const ALL: [NoteAnswer; 5] = [
+        NoteAnswer::Allowed,
+        NoteAnswer::Denied,
+        NoteAnswer::Never,
+        NoteAnswer::Banned,
+        NoteAnswer::ShadowDenied,
+    ];
 
     /// The category of a decision. `is_shadow` is true if the client is admitted in any case.
     #[inline]
@@ -36,6 +45,8 @@ impl NoteAnswer {
             NoteAnswer::ShadowDenied
         } else if decision.allowed {
             NoteAnswer::Allowed
+        } else if decision.reason == Reason::Banned {
+            NoteAnswer::Banned
         } else if decision.never {
             NoteAnswer::Never
         } else {
@@ -50,6 +61,7 @@ impl NoteAnswer {
             NoteAnswer::Allowed => "allowed",
             NoteAnswer::Denied => "denied",
             NoteAnswer::Never => "never",
+            NoteAnswer::Banned => "banned",
             NoteAnswer::ShadowDenied => "shadow_denied",
         }
     }
@@ -133,6 +145,38 @@ pub struct Interval {
     pub denied: u64,
     /// The cost that was charged.
     pub cost: u64,
+}
+
+impl Usage {
+    /// The same times, without decisions.
+    pub(crate) fn without_totals(self) -> Self {
+        Usage { allowed: 0, denied: 0, cost: 0, ..self }
+    }
+
+    /// Adds other decisions.
+    pub(crate) fn merge(&mut self, other: &Usage) {
+        self.first_seen = self.first_seen.min(other.first_seen);
+        self.last_seen = self.last_seen.max(other.last_seen);
+        add(&mut self.allowed, other.allowed);
+        add(&mut self.denied, other.denied);
+        add(&mut self.cost, other.cost);
+    }
+}
+
+/// Adds an interval to those by ascending time, and removes those before the horizon, a time in µs.
+pub(crate) fn add_interval(intervals: &mut VecDeque<Interval>, new: Interval, horizon: u64) {
+    let at = intervals.partition_point(|interval| interval.start < new.start);
+    match intervals.get_mut(at) {
+        Some(interval) if interval.start == new.start => {
+            add(&mut interval.allowed, new.allowed);
+            add(&mut interval.denied, new.denied);
+            add(&mut interval.cost, new.cost);
+        }
+        _ => intervals.insert(at, new),
+    }
+    while intervals.front().is_some_and(|first| first.start.as_micros() < horizon) {
+        intervals.pop_front();
+    }
 }
 
 /// Adds to a total, which saturates.

@@ -32,7 +32,6 @@ pub(crate) struct Counters {
     pub(crate) dropped_long_keys: Counter,
     pub(crate) dropped_store: Counter,
     pub(crate) evicted: Counter,
-    pub(crate) written: Counter,
     pub(crate) retried: Counter,
     pub(crate) pending_keys: Counter,
     pub(crate) keys: Counter,
@@ -45,10 +44,8 @@ pub struct InsightStats {
     /// Decisions that were not recorded, by reason: the queue was full, the key is too long, or the
     /// store did not take them in time.
     pub dropped: [(&'static str, u64); 3],
-    /// Keys that were forgotten because there were more than the maximum. Memory store only.
+    /// Keys that were evicted because there were more than `max_keys`, or more bytes than `max_bytes`.
     pub evicted: u64,
-    /// Batches that the store has taken.
-    pub written: u64,
     /// Batches that were sent again.
     pub retried: u64,
     /// Keys that wait to be written. Redis only.
@@ -68,7 +65,6 @@ impl Counters {
                 ("store", self.dropped_store.get()),
             ],
             evicted: self.evicted.get(),
-            written: self.written.get(),
             retried: self.retried.get(),
             pending_keys: self.pending_keys.get(),
             keys: self.keys.get(),

@@ -17,15 +17,12 @@ pub struct Tracked {
     pub track: Track,
     /// The length of an interval of the timeline in µs; 0 without one.
     pub(crate) interval: u64,
-    /// The capacity for notes in a table of pending records.
-    pub(crate) recent: usize,
 }
 
 impl Tracked {
     pub(crate) fn new(id: u32, name: &str, track: &Track) -> Self {
         let interval = track.timeline.map_or(0, |timeline| timeline.interval.get());
-        let (track, recent) = (track.clone(), track.recent);
-        Tracked { id, name: name.into(), track, interval, recent }
+        Tracked { id, name: name.into(), track: track.clone(), interval }
     }
 
     /// The time before which a key has been forgotten, in µs.
@@ -48,10 +45,7 @@ impl Tracked {
 pub struct TrackTable(Arc<[(u64, Arc<Tracked>)]>);
 
 impl TrackTable {
-    pub(crate) fn new<'t>(
-        tracks: &BTreeMap<String, Track>,
-        mut id: impl FnMut(&str) -> u32 + 't,
-    ) -> Self {
+    pub(crate) fn new(tracks: &BTreeMap<String, Track>, mut id: impl FnMut(&str) -> u32) -> Self {
         let entry = |(name, track): (&String, &Track)| {
             (Policy::hash_of_name(name), Arc::new(Tracked::new(id(name), name, track)))
         };

@@ -43,7 +43,7 @@ impl Sample {
         let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ (number >> 3);
         let random = random.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17;
         let key = if random.is_multiple_of(4) { random / 4 % 20 } else { random / 4 % KEYS };
-        let answer = NoteAnswer::ALL[usize::try_from(random / 7 % 4).unwrap()];
+        let answer = NoteAnswer::ALL[usize::try_from(random / 7).unwrap() % NoteAnswer::ALL.len()];
         let total = ROUNDS * THREADS * PER_THREAD;
         Sample {
             key: format!("{}:{key}", if key % 3 == 0 { "user" } else { "ip" }),

@@ -17,9 +17,8 @@ impl CheckContext<'_> {
     }
 
     /// Whether the key is blocked or banned, so that every check of it is denied.
-    pub(super) fn is_locked_out(&self, now: Timestamp) -> bool {
-        let ban = self.ban(now, &mut Anomalies::default());
-        self.is_blocked(now) || matches!(ban, BanState::Banned { .. })
+    pub(super) fn is_locked_out(&self, ban: BanState, now: Timestamp) -> bool {
+        self.is_blocked(now) || ban.is_banned()
     }
 
     /// Counts a denial that is due to the limits of the policy. Returns whether the policy counts any.

@@ -8,7 +8,6 @@ use super::operations;
 use crate::algorithm::{Anomalies, Charge};
 use crate::decision::Decision;
 use crate::id::Id;
-use crate::limit::Limit;
 use crate::policy::BanState;
 use crate::request::Operation;
 use crate::time::Timestamp;
@@ -71,7 +70,7 @@ impl Verdict {
         let evaluation =
             Evaluation::new(context.policy, context.state, context.cost, now, anomalies);
         let ban = context.ban(now, anomalies);
-        let blocked = context.is_locked_out(now);
+        let blocked = context.is_locked_out(ban, now);
         let mut verdict = Verdict { evaluation, ban, blocked, counted: false };
         verdict.set_outcome(verdict.admits(), verdict.can_be_counted());
         verdict
@@ -232,9 +231,7 @@ fn peek(
     anomalies: &mut Anomalies,
 ) -> Decision {
     let (mut after, mut ban) = (None, verdict.ban);
-    let counts_denied = || context.policy.limits().iter().any(Limit::counts_denied);
-    let may_count = context.cost > 0 && verdict.counted;
-    if may_count && (context.policy.enforced_ban().is_some() || counts_denied()) {
+    if context.cost > 0 && verdict.counted && context.policy.counts_denials() {
         let state = after.insert(context.state.clone());
         let (policy, cost) = (context.policy, context.cost);
         let mut copy = CheckContext { policy, state, block: &mut None, cost };

@@ -57,8 +57,8 @@ pub(super) fn execute(
 fn take(context: &mut CheckContext<'_>, now: Timestamp, anomalies: &mut Anomalies) -> Decision {
     let remaining = context.report(now).remaining;
     let wanted = context.cost;
-    let ban = context.ban(now, &mut Anomalies::default());
-    let is_blocked = context.is_locked_out(now);
+    let ban = context.ban(now, anomalies);
+    let is_blocked = context.is_locked_out(ban, now);
     let granted = if is_blocked { 0 } else { wanted.min(remaining) };
     let mut evaluation =
         Evaluation::new(context.policy, context.state, granted.max(1), now, anomalies);
@@ -90,8 +90,8 @@ fn reserve(
     }
     let cost = context.cost;
     let wait = Wait::new(context, max_wait, now, anomalies);
-    let ban = context.ban(now, &mut Anomalies::default());
-    let is_blocked = context.is_locked_out(now);
+    let ban = context.ban(now, anomalies);
+    let is_blocked = context.is_locked_out(ban, now);
     let admitted = wait.evaluation.all_fit() && !is_blocked;
     let is_charged = admitted && cost > 0;
     let is_own_denial = !admitted && !is_blocked && !wait.evaluation.exceeds_capacity();
@@ -301,7 +301,7 @@ fn block(context: &mut CheckContext<'_>, span: Option<Micros>, now: Timestamp) -
 }
 
 fn unblock(context: &mut CheckContext<'_>, now: Timestamp) -> Decision {
-    let is_banned = matches!(context.state.ban().at(now), BanState::Banned { .. });
+    let is_banned = context.state.ban().at(now).is_banned();
     let changed = context.is_blocked(now) || is_banned;
     *context.block = None;
     if is_banned {

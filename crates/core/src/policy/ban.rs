@@ -203,6 +203,12 @@ impl BanState {
         }
     }
 
+    /// Whether this is a ban.
+    #[must_use]
+    pub const fn is_banned(&self) -> bool {
+        matches!(self, BanState::Banned { .. })
+    }
+
     /// The state at a time.
     #[must_use]
     pub fn at(self, now: Timestamp) -> BanState {

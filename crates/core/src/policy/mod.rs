@@ -339,6 +339,18 @@ impl Policy {
         self.limits().iter().any(Limit::is_concurrent)
     }
 
+    /// Whether one of the limits is no concurrency limit: what it charges can be refunded.
+    #[must_use]
+    pub fn has_quota(&self) -> bool {
+        self.limits().iter().any(|limit| !limit.is_concurrent())
+    }
+
+    /// Whether a denial changes the state of a key: a ban or a `count-denied` limit counts it.
+    #[must_use]
+    pub fn counts_denials(&self) -> bool {
+        self.enforced_ban().is_some() || self.limits().iter().any(Limit::counts_denied)
+    }
+
     /// A hash of the name that is the same in every process. Not collision-resistant.
     #[must_use]
     pub fn name_hash(&self) -> u64 {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Decision, Id, Limit, Micros, Operation, Reason};
+use tollgate_core::{Decision, Id, Micros, Operation, Reason};
 use tollgate_store::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{compensation, lease_of, reconcile};
@@ -302,10 +302,7 @@ impl CrossSlotRequest<'_> {
             return peeked;
         }
         for (part, decisions) in parts.iter().zip(&mut peeked) {
-            let counts = |check: &RequestCheck| {
-                let mut limits = check.policy.limits().iter();
-                check.policy.enforced_ban().is_some() || limits.any(Limit::counts_denied)
-            };
+            let counts = |check: &RequestCheck| check.policy.counts_denials();
             if is_allowed(decisions) || !part.checks.iter().any(counts) {
                 continue;
             }

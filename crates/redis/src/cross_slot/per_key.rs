@@ -127,7 +127,7 @@ impl PerKeyRequest<'_> {
             let mut add = |operation| {
                 refunds.push(StoreRequest::new(operation, vec![check.clone()]));
             };
-            if check.policy.limits().iter().any(|limit| !limit.is_concurrent()) {
+            if check.policy.has_quota() {
                 add(Operation::Refund { time: Some(time) });
             }
             if let Some(lease) = lease.filter(|_| check.policy.has_concurrent()) {

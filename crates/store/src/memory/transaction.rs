@@ -178,6 +178,7 @@ fn make_room(
         return none;
     }
     let trial = decide_groups(&Operation::Peek, groups, guards, &none, now, anomalies);
+    // A denial counts towards a ban only if the key has a state: that of what it has used.
     let counts_denied =
         |group: &Group<'_>| group.policy.limits().iter().any(|limit| limit.counts_denied());
     // A peek ignores leases: a key that holds the request's lease may deny the peek and still

@@ -1,4 +1,4 @@
-//! Admissions with an end: permits that hold leases, charges that are settled, and waiting for both.
+//! Permits that hold leases, charges that are settled, and callers that wait.
 
 mod permit;
 mod record;
@@ -9,7 +9,10 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
-use tollgate_core::{Check, Cost, Denied, Id, Operation, Outcome, Policy, Request, RequestError};
+use tollgate_core::{
+    Check, Cost, Denied, Id, Limit, LimitDecision, Operation, Outcome, Policy, Reason, Request,
+    RequestError,
+};
 use tollgate_store::{Answer, AsKey, KeyBuf, StoreError};
 
 use crate::id::random_id;
@@ -19,7 +22,7 @@ pub use permit::{Charge, Permit};
 use record::{OwnedCheck, Record};
 pub(crate) use waiters::Waiters;
 
-/// A place of a concurrent limit may become free at any time, so the first caller that waits for one
+/// A slot of a concurrency limit may become free at any time, so the first caller that waits for one
 /// checks again after this time, and then after twice the time.
 const MIN_POLL: Duration = Duration::from_millis(5);
 const MAX_POLL: Duration = Duration::from_millis(250);
@@ -45,7 +48,7 @@ impl fmt::Display for AcquireError {
 
 impl std::error::Error for AcquireError {}
 
-/// Admissions with an end. These methods need a tokio runtime, and the feature `tokio`, which `redis`
+/// Permits, charges and waiting. These methods need a tokio runtime, and the feature `tokio`, which `redis`
 /// includes.
 ///
 /// Each of their futures can be dropped at any time: if the store admits the request nevertheless, the
@@ -77,8 +80,8 @@ impl Limiter {
         self.admit_at_once(vec![check], None).await.map_err(valid)
     }
 
-    /// Decides several checks together as [`check_all`](Self::check_all), and holds the leases of all.
-    /// A request, its tokens and its place among those in flight are one request:
+    /// Decides several checks together, like [`check_all`](Self::check_all), and holds the leases of
+    /// all: for example, a request, its tokens and its slot among the requests in flight.
     ///
     /// # Errors
     /// Returns the denial, or why the checks are invalid.
@@ -180,15 +183,15 @@ impl Limiter {
         let check = OwnedCheck { policy: policy.clone(), key: KeyBuf::from(&key), cost };
         // A runtime has no later time.
         let deadline = Instant::now() + within.min(Duration::from_secs(86_400 * 365));
-        let place = self.waiters().enter(policy, &check.key);
-        let Ok(turn) = timeout_at(deadline, place.queue.turn.lock()).await else {
-            let last_denial = *place.queue.last_denial();
+        let ticket = self.waiters().enter(policy, &check.key);
+        let Ok(turn) = timeout_at(deadline, ticket.queue.turn.lock()).await else {
+            let last_denial = *ticket.queue.last_denial();
             return Err(last_denial.unwrap_or(Denied::RetryAfter(Duration::ZERO)));
         };
         let mut poll = MIN_POLL;
         loop {
             let admission = self.admit(vec![check.clone()], None, Purpose::Wait).await;
-            let denied = match admission.map_err(valid)? {
+            let (reason, answer) = match admission.map_err(valid)? {
                 Admission::Admitted(permit, delay) => {
                     let remaining = deadline.saturating_duration_since(Instant::now());
                     if let Some(too_long) = delay.checked_sub(remaining).filter(|x| !x.is_zero()) {
@@ -201,16 +204,12 @@ impl Limiter {
                     }
                     return Ok(permit.deliver());
                 }
-                Admission::Denied(answer) => answer,
+                Admission::Denied(reason, answer) => (reason, answer),
             };
-            let Outcome::Denied(reason) = denied.outcome() else { continue };
-            *place.queue.last_denial() = Some(reason);
+            *ticket.queue.last_denial() = Some(reason);
             let Denied::RetryAfter(mut wait) = reason else { return Err(reason) };
             let remaining = deadline.saturating_duration_since(Instant::now());
-            if is_by_place(policy, &denied) {
-                if remaining.is_zero() {
-                    return Err(reason);
-                }
+            if is_by_concurrency(policy, &answer, remaining) {
                 wait = wait.min(poll).min(remaining);
                 poll = (poll * 2).min(MAX_POLL);
             } else if wait > remaining {
@@ -229,10 +228,7 @@ impl Limiter {
         match self.admit(checks, request_id, Purpose::Decide).await? {
             Admission::Admitted(permit, Duration::ZERO) => Ok(permit.deliver()),
             Admission::Admitted(_, delay) => Err(AcquireError::Denied(Denied::RetryAfter(delay))),
-            Admission::Denied(answer) => match answer.outcome() {
-                Outcome::Denied(denied) => Err(AcquireError::Denied(denied)),
-                Outcome::Allowed { .. } => unreachable!("the answer denies"),
-            },
+            Admission::Denied(denied, _) => Err(AcquireError::Denied(denied)),
         }
     }
 
@@ -250,20 +246,21 @@ impl Limiter {
                 let id = request_id.map(|id| id.to_string());
                 let request_id = id.as_deref().map(str::as_bytes);
                 let operation = Operation::Check { lease: None };
-                let counts_denied = checks.iter().any(|check| counts_denied(check.policy));
-                if counts_denied && purpose == Purpose::Wait {
+                let counts_denials = checks.iter().any(|check| check.policy.counts_denials());
+                if counts_denials && purpose == Purpose::Wait {
                     // The caller is not denied: it waits.
                     let operation = Operation::Peek;
                     let peek = Request { operation, checks: &checks, request_id: None };
                     let peeked = decided(limiter.decide(&peek).await)?;
-                    if !peeked.allowed() {
-                        return Ok(Admission::Denied(peeked));
+                    if let Outcome::Denied(denied) = peeked.outcome() {
+                        return Ok(Admission::Denied(denied, peeked));
                     }
                 }
                 decided(limiter.decide(&Request { operation, checks: &checks, request_id }).await)?
             };
-            let Outcome::Allowed { delay } = answer.outcome() else {
-                return Ok(Admission::Denied(answer));
+            let delay = match answer.outcome() {
+                Outcome::Allowed { delay } => delay,
+                Outcome::Denied(denied) => return Ok(Admission::Denied(denied, answer)),
             };
             let permit = Permit::new(Record::new(limiter, checks, answer, request_id));
             Ok(Admission::Admitted(Undelivered::new(permit), delay))
@@ -285,10 +282,11 @@ enum Purpose {
 enum Admission {
     /// The request may proceed after this delay.
     Admitted(Undelivered, Duration),
-    Denied(Answer),
+    Denied(Denied, Answer),
 }
 
-/// The answer to a check. A failure of the store is none: the policies decide.
+/// Returns the answer to a check. If the store fails, it is that of the policies, so only an invalid
+/// request is an error.
 fn decided(result: Result<Answer, StoreError>) -> Result<Answer, AcquireError> {
     match result {
         Ok(answer) => Ok(answer),
@@ -305,17 +303,17 @@ fn valid(error: AcquireError) -> Denied {
     }
 }
 
-/// Whether a denied check makes the key wait longer: a limit charges it, or a ban counts it.
-fn counts_denied(policy: &Policy) -> bool {
-    policy.ban().is_some() || policy.limits().iter().any(tollgate_core::Limit::counts_denied)
-}
-
-/// Whether a concurrent limit denies: a place may become free earlier than leases end.
-fn is_by_place(policy: &Policy, answer: &Answer) -> bool {
-    let decisions = answer.decisions.iter().flat_map(tollgate_core::Decision::each_limit);
-    policy
-        .limits()
-        .iter()
-        .zip(decisions)
-        .any(|(limit, decision)| limit.is_concurrent() && !decision.allowed)
+/// Whether concurrency limits alone deny for longer than `remaining`, or at all: one of their slots may
+/// become free before a lease ends.
+fn is_by_concurrency(policy: &Policy, answer: &Answer, remaining: Duration) -> bool {
+    let Some(decision) = answer.decisions.first().filter(|_| !remaining.is_zero()) else {
+        return false;
+    };
+    let mut limits = policy.limits().iter().zip(decision.each_limit());
+    let denies_too_long = |(limit, decision): (&Limit, LimitDecision)| {
+        !limit.is_concurrent() && decision.retry_after > Some(remaining.into())
+    };
+    let has_slot =
+        limits.clone().all(|(limit, decision)| !limit.is_concurrent() || decision.allowed);
+    decision.reason == Reason::Limit && !has_slot && !limits.any(denies_too_long)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tollgate_core::{Check, Cost, Decision, Id, Policy};
+use tollgate_core::{Check, Cost, Decision, Id, Operation, Policy};
 use tollgate_store::{Answer, StoreError};
 
 use super::record::{OwnedCheck, Record};
@@ -28,6 +28,7 @@ pub struct Permit {
     record: Arc<Record>,
     renewal: Option<AbortHandle>,
     runtime: Option<Handle>,
+    is_released: bool,
 }
 
 impl Permit {
@@ -56,7 +57,7 @@ impl Permit {
             let renewal = renew(Arc::clone(&record), shortest / RENEWALS_PER_LEASE);
             runtime.spawn(renewal).abort_handle()
         });
-        Permit { record, renewal, runtime }
+        Permit { record, renewal, runtime, is_released: false }
     }
 
     /// Calls a function with each error of the store after the admission, such as to log it. Only the
@@ -71,8 +72,9 @@ impl Permit {
         &self.record.decisions
     }
 
-    /// Whether a lease has ended although this permit holds it: the store was unavailable, or the
-    /// process was suspended, for longer than the lease. Another holder may have its place.
+    /// Whether a renewal has found that a lease ended: the store was unavailable, or the process was
+    /// suspended, for longer than the lease, or an operator reset the key. Stays false until a renewal
+    /// reaches the store.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.record.is_lost.load(Ordering::Acquire)
@@ -80,7 +82,8 @@ impl Permit {
 
     /// Replaces the cost that was charged under a policy by the actual one: the difference is refunded,
     /// or charged regardless of what remains, into a debt of at most one capacity. The cost of a policy
-    /// with a concurrent limit stays, and so does that of a decision without the store.
+    /// with a concurrent limit stays, and so does that of a decision without the store. A later call
+    /// replaces the cost of an earlier one.
     ///
     /// # Errors
     /// Returns an error if the store failed.
@@ -105,7 +108,7 @@ impl Permit {
         Arc::clone(&self.record).settle(move |_| Some(actual))
     }
 
-    /// Refunds what was charged; the leases stay. A decision that was made without the store has
+    /// Refunds what is charged; the leases stay. A decision that was made without the store has
     /// charged nothing, so nothing is refunded then.
     ///
     /// # Errors
@@ -129,18 +132,19 @@ impl Permit {
         if let Some(renewal) = self.renewal.take() {
             renewal.abort();
         }
-        let record = Arc::clone(&self.record);
-        let releases = if record.is_released.swap(true, Ordering::AcqRel) {
-            Vec::new()
-        } else {
-            record.releases()
+        let releases = match std::mem::replace(&mut self.is_released, true) {
+            true => Vec::new(),
+            false => self.record.lease_changes(|lease| Operation::Release { lease }),
         };
-        record.execute(releases)
+        Arc::clone(&self.record).execute(releases)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        if self.is_released || self.record.leases().next().is_none() {
+            return;
+        }
         let release = self.take_releases();
         complete(self.runtime.as_ref(), async move {
             // The record has reported an error.
@@ -153,7 +157,8 @@ async fn renew(record: Arc<Record>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         // The record has reported an error; the next renewal may succeed.
-        let _ = Arc::clone(&record).execute(record.renewals()).await;
+        let renewals = record.lease_changes(|lease| Operation::Renew { lease });
+        let _ = Arc::clone(&record).execute(renewals).await;
     }
 }
 

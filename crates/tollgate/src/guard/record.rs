@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tollgate_core::{Check, Cost, Decision, Id, Operation, Policy, Request, RequestError};
 use tollgate_store::{Answer, KeyBuf, StoreError};
@@ -26,10 +26,6 @@ impl OwnedCheck {
     pub(super) fn borrow(&self) -> Check<'_> {
         Check::new(&self.policy, &self.key).with_cost(self.cost)
     }
-
-    fn has_quota(&self) -> bool {
-        self.policy.limits().iter().any(|limit| !limit.is_concurrent())
-    }
 }
 
 /// A function that receives errors after the admission.
@@ -44,7 +40,9 @@ pub(super) struct Record {
     pub(super) on_error: OnceLock<ReportError>,
     /// Whether a lease ended although it was held.
     pub(super) is_lost: AtomicBool,
-    pub(super) is_released: AtomicBool,
+    /// What each check charges now: its cost until it is settled or refunded.
+    costs: Mutex<Vec<Cost>>,
+    is_settled: AtomicBool,
 }
 
 /// An operation on the check with this index.
@@ -63,8 +61,9 @@ impl Record {
     ) -> Self {
         assert_eq!(checks.len(), answer.decisions.len(), "an answer has a decision for each check");
         let (decisions, on_error) = (answer.decisions, OnceLock::new());
-        let (is_lost, is_released) = (AtomicBool::new(false), AtomicBool::new(false));
-        Record { limiter, checks, decisions, request_id, on_error, is_lost, is_released }
+        let (is_lost, is_settled) = (AtomicBool::new(false), AtomicBool::new(false));
+        let costs = Mutex::new(checks.iter().map(|check| check.cost).collect());
+        Record { limiter, checks, decisions, request_id, on_error, is_lost, costs, is_settled }
     }
 
     /// The checks that hold a lease.
@@ -73,41 +72,32 @@ impl Record {
         decided.filter_map(|(index, (check, decision))| Some((index, check, decision.lease?)))
     }
 
-    pub(super) fn releases(&self) -> Vec<Change> {
-        let release = |(index, _, lease)| Change {
-            operation: Operation::Release { lease },
-            index,
-            cost: Cost::ZERO,
+    /// The operations that change each lease.
+    pub(super) fn lease_changes(&self, operation: impl Fn(Id) -> Operation) -> Vec<Change> {
+        let change =
+            |(index, _, lease)| Change { operation: operation(lease), index, cost: Cost::ZERO };
+        self.leases().map(change).collect()
+    }
+
+    /// The checks that have certainly charged quota, in contrast to leases, which are released, and what
+    /// they charge now.
+    fn charged(&self) -> Vec<(usize, Cost)> {
+        let has_charged = |index: &usize| {
+            let (check, decision) = (&self.checks[*index], &self.decisions[*index]);
+            decision.charged_cost() > Cost::ZERO && check.policy.has_quota()
         };
-        self.leases().map(release).collect()
+        let costs = self.costs();
+        (0..self.checks.len()).filter(has_charged).map(|index| (index, costs[index])).collect()
     }
 
-    pub(super) fn renewals(&self) -> Vec<Change> {
-        let renewal = |(index, _, lease)| Change {
-            operation: Operation::Renew { lease },
-            index,
-            cost: Cost::ZERO,
-        };
-        self.leases().map(renewal).collect()
+    fn costs(&self) -> MutexGuard<'_, Vec<Cost>> {
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The checks that have certainly charged quota, in contrast to leases, which are released.
-    fn charged(&self) -> impl Iterator<Item = (usize, &OwnedCheck, &Decision)> {
-        let decided = self.checks.iter().zip(&self.decisions).enumerate();
-        decided.map(|(index, (check, decision))| (index, check, decision)).filter(
-            |(_, check, decision)| decision.charged_cost() > Cost::ZERO && check.has_quota(),
-        )
-    }
-
-    /// Refunds what was charged. A decision without the store has charged nothing that a refund may
+    /// Refunds what is charged. A decision without the store has charged nothing that a refund may
     /// credit.
     pub(super) fn refunds(&self) -> Vec<Change> {
-        let refund = |(index, _, decision): (usize, &OwnedCheck, &Decision)| Change {
-            operation: Operation::Refund { time: Some(decision.time) },
-            index,
-            cost: decision.charged_cost(),
-        };
-        self.charged().map(refund).collect()
+        self.differences(|_| Some(Cost::ZERO))
     }
 
     /// Executes independent operations, and reports their errors; returns the first.
@@ -158,27 +148,23 @@ impl Record {
         self: Arc<Self>,
         cost: impl Fn(&Policy) -> Option<Cost>,
     ) -> Result<(), StoreError> {
-        if self.charged().next().is_none() {
-            return Ok(());
-        }
-        let actual = |check: &OwnedCheck| match check.policy.has_concurrent() {
-            true => check.cost,
-            false => cost(&check.policy).unwrap_or(check.cost),
+        let actual =
+            |check: &OwnedCheck| cost(&check.policy).filter(|_| !check.policy.has_concurrent());
+        let differences = self.differences(actual);
+        // The request can be settled once; later calls change what the first one has charged.
+        let id = self.request_id.filter(|_| !differences.is_empty());
+        let Some(id) = id.filter(|_| !self.is_settled.swap(true, Ordering::AcqRel)) else {
+            return self.execute(differences).await;
         };
-        let Some(request_id) = self.request_id else {
-            let differences = self.differences(actual);
-            return Arc::clone(&self).execute(differences).await;
-        };
-        let checks: Vec<_> =
-            self.checks.iter().map(|check| check.borrow().with_cost(actual(check))).collect();
-        let (operation, request_id) = (Operation::Settle, request_id.to_string());
-        let request =
-            Request { operation, checks: &checks, request_id: Some(request_id.as_bytes()) };
+        let costs = self.costs().clone();
+        let checks = self.checks.iter().zip(costs);
+        let checks: Vec<_> = checks.map(|(check, cost)| check.borrow().with_cost(cost)).collect();
+        let (operation, id) = (Operation::Settle, id.to_string());
+        let request = Request { operation, checks: &checks, request_id: Some(id.as_bytes()) };
         match self.limiter.decide(&request).await {
             Ok(_) => Ok(()),
             // Request ids are remembered for a shorter time than the work took.
             Err(StoreError::Request(RequestError::UnknownCharge)) => {
-                let differences = self.differences(actual);
                 Arc::clone(&self).execute(differences).await
             }
             Err(error) => {
@@ -188,19 +174,24 @@ impl Record {
         }
     }
 
-    /// The operations that turn what was charged into the actual cost.
-    fn differences(&self, actual: impl Fn(&OwnedCheck) -> Cost) -> Vec<Change> {
-        let difference = |(index, check, decision): (usize, &OwnedCheck, &Decision)| {
-            let (estimate, actual) = (decision.charged_cost().get(), actual(check).get());
-            let operation = match actual >= estimate {
-                true => Operation::Penalize,
-                false => Operation::Refund { time: Some(decision.time) },
+    /// Notes the actual costs of the checks for which `actual` returns one. Returns the operations that
+    /// turn what was charged into them.
+    fn differences(&self, actual: impl Fn(&OwnedCheck) -> Option<Cost>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (index, charged) in self.charged() {
+            let Some(actual) = actual(&self.checks[index]).filter(|actual| *actual != charged)
+            else {
+                continue;
             };
-            let cost = Cost::new(actual.abs_diff(estimate)).filter(|cost| *cost > Cost::ZERO)?;
-            Some(Change { operation, index, cost })
-        };
-        let settled = self.charged().filter(|(_, check, _)| !check.policy.has_concurrent());
-        settled.filter_map(difference).collect()
+            let operation = match actual > charged {
+                true => Operation::Penalize,
+                false => Operation::Refund { time: Some(self.decisions[index].time) },
+            };
+            let difference = Cost::new(actual.get().abs_diff(charged.get()));
+            changes.extend(difference.map(|cost| Change { operation, index, cost }));
+            self.costs()[index] = actual;
+        }
+        changes
     }
 }
 

@@ -1,7 +1,6 @@
 //! The order of the callers that wait for the same key in this process.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::{Denied, Policy};
@@ -29,18 +28,18 @@ impl Queue {
     }
 }
 
-/// A place in a queue, until it is dropped.
-pub(super) struct Place<'a> {
+/// A position in a queue, until it is dropped.
+pub(super) struct Ticket<'a> {
     waiters: &'a Waiters,
     name: Name,
     pub(super) queue: Arc<Queue>,
 }
 
 impl Waiters {
-    pub(super) fn enter(&self, policy: &Policy, key: &KeyBuf) -> Place<'_> {
+    pub(super) fn enter(&self, policy: &Policy, key: &KeyBuf) -> Ticket<'_> {
         let name: Name = (policy.name().into(), key.clone());
         let queue = Arc::clone(self.lock().entry(name.clone()).or_default());
-        Place { waiters: self, name, queue }
+        Ticket { waiters: self, name, queue }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Name, Arc<Queue>>> {
@@ -48,14 +47,12 @@ impl Waiters {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let mut queues = self.waiters.lock();
-        if let Entry::Occupied(entry) = queues.entry(self.name.clone()) {
-            // This place and the table: no other caller can enter while the table is locked.
-            if Arc::strong_count(entry.get()) <= 2 {
-                entry.remove();
-            }
+        // This ticket and the table: no other caller can enter while the table is locked.
+        if queues.get(&self.name).is_some_and(|queue| Arc::strong_count(queue) <= 2) {
+            queues.remove(&self.name);
         }
     }
 }

@@ -227,15 +227,10 @@ fn is_remembered(policy: &Policy, decision: &Decision) -> bool {
         Reason::Never => true,
         Reason::Limit => !counts,
         // After a ban or a block that ends before the limits admit, denials count again.
-        Reason::Blocked | Reason::Banned => !counts || outlasts_limits(decision),
+        Reason::Blocked | Reason::Banned => !counts || decision.outlasts_limits(),
         _ => false,
     };
     !decision.allowed && !decision.degraded && is_decided
-}
-
-fn outlasts_limits(decision: &Decision) -> bool {
-    let of_limits = decision.each_limit().filter_map(|limit| limit.retry_after).max();
-    decision.retry_after.is_none() || decision.retry_after > of_limits
 }
 
 /// Returns whether a denial of the keys of a request may no longer apply.

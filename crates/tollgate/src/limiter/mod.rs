@@ -168,6 +168,9 @@ impl Limiter {
 
     /// Checks and charges a cost; a cost of 0 is a peek.
     pub async fn check_cost(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
+        if let Backend::Memory(memory) = &self.0 {
+            return memory.check_cost(policy, key, cost);
+        }
         self.decide_valid(Operation::Check { lease: None }, policy, key, cost).await
     }
 
@@ -184,16 +187,8 @@ impl Limiter {
         key: impl AsKey,
         cost: Cost,
     ) -> Decision {
-        if let (Backend::Memory(memory), Operation::Check { .. }) = (&self.0, operation) {
-            return memory.check_cost(policy, key, cost);
-        }
-        let mut buffer = KeyBuffer::new();
-        let key = key.as_key(&mut buffer);
-        let checks = [Check::new(policy, &key).with_cost(cost)];
-        let request = Request { operation, checks: &checks, request_id: None };
         #[expect(clippy::expect_used, reason = "a store that fails lets the policy decide")]
-        let answer = self.decide(&request).await.expect("the request is valid");
-        answer.into_decision()
+        self.execute(operation, policy, key, cost).await.expect("the request is valid")
     }
 
     /// Decides several checks together: all are charged if all are admitted, or none is. Each check has

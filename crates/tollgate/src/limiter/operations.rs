@@ -113,7 +113,7 @@ impl Limiter {
         self.execute(Operation::Block { span }, policy, key, Cost::ZERO).await
     }
 
-    /// Lifts a block.
+    /// Lifts a block or a ban.
     pub async fn unblock(&self, policy: &Policy, key: impl AsKey) -> Result<Decision, StoreError> {
         self.execute(Operation::Unblock, policy, key, Cost::ZERO).await
     }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
 use tollgate_store::{Answer, Clock, Key, Store, StoreError};
 
-use crate::lists::{self, Screening};
+use crate::lists::ScreenedBatch;
 use crate::policies::PolicyCache;
 
 /// A store, the clock for decisions that it does not make, and the cache of parsed policies.
@@ -66,39 +66,42 @@ impl OtherStore {
     }
 
     pub(super) async fn decide(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        let screening = lists::screen(request)?;
-        let stored = match screening.store_request() {
-            Some(request) => self.execute(&request).await?,
-            None => Answer { decisions: Vec::new() },
-        };
-        Ok(match screening {
-            Screening::Unlisted(_) => stored,
-            Screening::Listed(listed) => listed.merge(stored.decisions, self.clock.now()),
-        })
-    }
-
-    /// Decides a request by the store, or if it is unavailable, as the policies answer.
-    async fn execute(&self, request: &Request<'_>) -> Result<Answer, StoreError> {
-        request.validate_for_store()?;
-        let mut answers = self.store.decide(std::slice::from_ref(request)).await;
-        #[expect(clippy::expect_used, reason = "the contract of `Store`")]
-        let answer = answers.pop().expect("a store returns one answer for each request");
-        let Err(StoreError::Unavailable(_)) = &answer else { return answer };
-        match fall_back(request, self.clock.now()) {
-            Some(decisions) => Ok(Answer { decisions }),
-            None => answer,
-        }
+        let mut answers = self.decide_batch(std::slice::from_ref(request)).await;
+        #[expect(clippy::expect_used, reason = "decide_batch answers every request")]
+        answers.pop().expect("one answer per request")
     }
 
     pub(super) async fn decide_batch(
         &self,
         requests: &[Request<'_>],
     ) -> Vec<Result<Answer, StoreError>> {
-        let mut answers = Vec::with_capacity(requests.len());
-        for request in requests {
-            answers.push(self.decide(request).await);
-        }
-        answers
+        let batch = ScreenedBatch::new(requests);
+        let stored = self.execute(&batch.store_requests()).await;
+        batch.merge(stored, &self.clock)
+    }
+
+    /// Decides requests by the store, or if it is unavailable, as the policies answer.
+    async fn execute(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        let errors: Vec<_> =
+            requests.iter().map(|request| request.validate_for_store().err()).collect();
+        let valid = requests.iter().zip(&errors).filter(|(_, error)| error.is_none());
+        let valid: Vec<_> = valid.map(|(request, _)| *request).collect();
+        let stored = if valid.is_empty() { Vec::new() } else { self.store.decide(&valid).await };
+        assert_eq!(stored.len(), valid.len(), "a store returns one answer for each request");
+        let mut stored = stored.into_iter();
+        let answers = requests.iter().zip(errors).map(|(request, error)| {
+            #[expect(clippy::expect_used, reason = "their number was asserted")]
+            let answer = match error {
+                Some(error) => return Err(StoreError::Request(error)),
+                None => stored.next().expect("an answer to a valid request"),
+            };
+            let Err(StoreError::Unavailable(_)) = &answer else { return answer };
+            match fall_back(request, self.clock.now()) {
+                Some(decisions) => Ok(Answer { decisions }),
+                None => answer,
+            }
+        });
+        answers.collect()
     }
 
     pub(super) async fn inspect(

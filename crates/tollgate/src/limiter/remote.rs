@@ -14,7 +14,7 @@ use super::histogram::LatencyHistogram;
 use super::local::LocalFallback;
 use super::stats::LimiterStats;
 use crate::guard::Waiters;
-use crate::lists::{self, Screening};
+use crate::lists::ScreenedBatch;
 use crate::policies::PolicyCache;
 
 /// A limiter on Redis or Valkey. Clones share it.
@@ -142,29 +142,9 @@ impl Remote {
         requests: &[Request<'_>],
         deadline: Duration,
     ) -> Vec<Result<Answer, StoreError>> {
-        let screenings: Vec<_> = requests.iter().map(lists::screen).collect();
-        let for_store: Vec<_> =
-            screenings.iter().flatten().filter_map(Screening::store_request).collect();
-        let mut stored = self.execute(&for_store, deadline).await.into_iter();
-        let mut next = || {
-            #[expect(clippy::expect_used, reason = "execute answers every request")]
-            stored.next().expect("one answer per request")
-        };
-        let mut answers = Vec::with_capacity(requests.len());
-        for screening in &screenings {
-            answers.push(match screening {
-                Err(error) => Err(StoreError::Request(*error)),
-                Ok(Screening::Unlisted(_)) => next(),
-                Ok(Screening::Listed(listed)) => {
-                    let stored = match listed.store_request() {
-                        Some(_) => next().map(|answer| answer.decisions),
-                        None => Ok(Vec::new()),
-                    };
-                    stored.map(|decisions| listed.merge(decisions, self.0.clock.now()))
-                }
-            });
-        }
-        answers
+        let batch = ScreenedBatch::new(requests);
+        let stored = self.execute(&batch.store_requests(), deadline).await;
+        batch.merge(stored, &self.0.clock)
     }
 
     /// Decides requests: from memory if the store is not needed, else by the store, and where it fails

@@ -93,7 +93,7 @@ impl Shares {
     }
 }
 
-/// Denials are not counted while the store is unavailable: it would not be told of them afterwards.
+/// Removes the ban: denials during an outage are not reported to the store afterwards.
 fn without_ban(policy: &Policy) -> Policy {
     let policy = policy.clone();
     if policy.ban().is_some() { policy.with_ban(None) } else { policy }

@@ -116,7 +116,7 @@ impl MemoryLimiter {
         self.execute_valid(Operation::Block { span }, policy, key, Cost::ZERO)
     }
 
-    /// Lifts a block.
+    /// Lifts a block or a ban.
     pub fn unblock(&self, policy: &Policy, key: impl AsKey) -> Decision {
         self.execute_valid(Operation::Unblock, policy, key, Cost::ZERO)
     }

@@ -110,11 +110,15 @@ fn duration(text: &str, min: Duration) -> Result<Duration, String> {
 }
 
 fn count(text: &str, min: u64, max: u64) -> Result<u64, String> {
-    let read = digits(text).filter(|digit| (min..=max).contains(digit));
-    read.ok_or_else(|| match max {
-        u64::MAX => format!("expected a number of at least {min}, in digits"),
-        max => format!("expected a number from {min} to {max}, in digits"),
-    })
+    match digits(text) {
+        Some(number) if (min..=max).contains(&number) => Ok(number),
+        _ if max == u64::MAX => Err(format!("expected a number of at least {min}, in digits")),
+        Some(number) => {
+            let nearest = number.clamp(min, max);
+            Err(format!("expected a number from {min} to {max}; the nearest is {nearest}"))
+        }
+        None => Err(format!("expected a number from {min} to {max}, in digits")),
+    }
 }
 
 fn bytes(text: &str, min: u64, max: u64) -> Result<u64, String> {

@@ -261,7 +261,7 @@ sections! {
         deny: KEYS, "[]" => "Keys that are always denied: exact keys, or prefixes followed by `*`.";
         track: Kind::Section(&TRACK), "{}" =>
             "What is recorded about each key, for `tollgate keys`, `tollgate inspect` and the dashboard. \
-             Nothing by default.";
+             Set at least one of `recent`, `usage` and `timeline`.";
     }
 
     TRACK {
@@ -285,9 +285,9 @@ sections! {
     }
 
     BAN {
-        denials: count(0, u64::MAX), "null" =>
-            "The number of denials that bans a key, 1 to 1000000. A denial counts that is due to \
-             what is used of the policy's own limits.";
+        denials: count(1, 1_000_000), "null" =>
+            "How many denials by the policy's limits ban a key. Other denials, such as by a block or \
+             a list, do not count.";
         within: duration(Duration::ZERO), "null" =>
             "The window in which denials are counted, which the first one opens: whole \
              milliseconds from 1ms to 366d.";

@@ -24,6 +24,7 @@ impl LoadedConfig {
             warnings.extend(self.warning("operators", message));
         }
         warnings.extend(self.open_listeners());
+        warnings.extend(self.empty_tracks());
         warnings.extend(self.keys_without_braces());
         warnings.extend(self.unused_keys());
         warnings

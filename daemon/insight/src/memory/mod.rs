@@ -62,16 +62,16 @@ impl MemoryStorage {
         counters.bytes.set(bytes);
     }
 
-    /// The keys of a policy after a position: one more than the limit, if there are as many.
+    /// A page of the keys of a policy after a position, and the position of its end if there are more.
     pub(crate) fn keys(
         &self,
         tracked: &Tracked,
         query: &KeysQuery<'_>,
         after: Option<&Position>,
         now: Timestamp,
-    ) -> Vec<(u64, KeyUsage)> {
+    ) -> (Vec<KeyUsage>, Option<Position>) {
         let all = self.lock();
-        let Some(records) = all.get(&tracked.id) else { return Vec::new() };
+        let Some(records) = all.get(&tracked.id) else { return (Vec::new(), None) };
         let expiry = tracked.expiry(now.as_micros());
         let order = query.order;
         let candidates = records.iter().filter(|(key, usage)| {
@@ -95,8 +95,14 @@ impl MemoryStorage {
             candidates.truncate(len);
         }
         candidates.sort_unstable_by(by_order);
-        let page = candidates.into_iter();
-        page.map(|(rank, key, usage)| (rank, KeyUsage { key: key.into(), usage: *usage })).collect()
+        let has_more = candidates.len() > query.limit;
+        candidates.truncate(query.limit);
+        let end = candidates.last().filter(|_| has_more);
+        let end = end.map(|(rank, key, _)| Position { rank: *rank, key: (*key).into() });
+        let keys = candidates
+            .iter()
+            .map(|(_, key, usage)| KeyUsage { key: (*key).into(), usage: **usage });
+        (keys.collect(), end)
     }
 
     /// The record of a key.

@@ -6,11 +6,11 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use tollgate::Timestamp;
 
-use crate::record::{Interval, KeyRecord, Note, Timeline, Usage, add};
+use crate::record::{Interval, KeyRecord, Note, Timeline, Usage, add_interval};
 use crate::recorder::Delta;
 use crate::tracked::Tracked;
 
-/// How many keys are compared to find one that can be forgotten.
+/// How many keys are compared to find one to evict.
 const SAMPLES: usize = 8;
 /// How many keys a sweep visits.
 const SWEEP_KEYS: usize = 256;
@@ -37,13 +37,14 @@ pub(super) struct Records {
     bytes: usize,
     /// Where the next sweep or search for an old key begins.
     cursor: usize,
+    /// The length of the intervals in µs.
+    interval: u64,
 }
 
 impl Record {
     fn new(usage: Usage) -> Self {
-        let usage = Usage { allowed: 0, denied: 0, cost: 0, ..usage };
         let (recent, timeline) = (VecDeque::new(), VecDeque::new());
-        Record { usage, recent, timeline, text_bytes: 0 }
+        Record { usage: usage.without_totals(), recent, timeline, text_bytes: 0 }
     }
 
     fn bytes(&self, key: &[u8]) -> usize {
@@ -55,17 +56,13 @@ impl Record {
     }
 
     fn apply(&mut self, tracked: &Tracked, delta: &Delta<'_>) {
-        let new = delta.usage();
-        self.usage.first_seen = self.usage.first_seen.min(new.first_seen);
-        self.usage.last_seen = self.usage.last_seen.max(new.last_seen);
-        add(&mut self.usage.allowed, new.allowed);
-        add(&mut self.usage.denied, new.denied);
-        add(&mut self.usage.cost, new.cost);
+        self.usage.merge(&delta.usage());
         for note in delta.notes() {
             self.push_note(note, tracked.track.recent);
         }
         if tracked.interval > 0 {
-            self.add_interval(tracked, delta.interval());
+            let horizon = tracked.horizon(self.usage.last_seen.as_micros());
+            add_interval(&mut self.timeline, delta.interval(), horizon);
         }
     }
 
@@ -78,24 +75,6 @@ impl Record {
         while self.recent.len() > max {
             let oldest = self.recent.pop_front();
             self.text_bytes -= oldest.as_ref().map_or(0, size);
-        }
-    }
-
-    fn add_interval(&mut self, tracked: &Tracked, new: Interval) {
-        // A timeline with another interval was configured before.
-        self.timeline.retain(|old| old.start.as_micros().is_multiple_of(tracked.interval));
-        let at = self.timeline.partition_point(|interval| interval.start < new.start);
-        match self.timeline.get_mut(at) {
-            Some(interval) if interval.start == new.start => {
-                add(&mut interval.allowed, new.allowed);
-                add(&mut interval.denied, new.denied);
-                add(&mut interval.cost, new.cost);
-            }
-            _ => self.timeline.insert(at, new),
-        }
-        let horizon = tracked.horizon(self.usage.last_seen.as_micros());
-        while self.timeline.front().is_some_and(|first| first.start.as_micros() < horizon) {
-            self.timeline.pop_front();
         }
     }
 }
@@ -113,8 +92,21 @@ impl Records {
         self.records.iter().map(|(key, record)| (&**key, &record.usage))
     }
 
-    /// Adds decisions. Returns how many keys were forgotten for want of space.
+    /// Empties the timelines if a reload has changed their interval.
+    fn set_interval(&mut self, interval: u64) {
+        if std::mem::replace(&mut self.interval, interval) == interval {
+            return;
+        }
+        for (key, record) in &mut self.records {
+            let before = record.bytes(key);
+            record.timeline = VecDeque::new();
+            self.bytes = self.bytes - before + record.bytes(key);
+        }
+    }
+
+    /// Adds decisions. Returns the number of evicted keys.
     pub(super) fn apply(&mut self, tracked: &Tracked, delta: &Delta<'_>) -> u64 {
+        self.set_interval(tracked.interval);
         let key = delta.key();
         let index = match self.records.get_index_of(key) {
             Some(index) => index,
@@ -131,13 +123,14 @@ impl Records {
         self.evict(tracked, Some(index))
     }
 
-    /// Forgets keys until the bounds are kept. `newest` is the index of the key that stays.
+    /// Evicts keys until the policy is within `max_keys` and `max_bytes`. The key at the index `newest`
+    /// stays.
     fn evict(&mut self, tracked: &Tracked, mut newest: Option<usize>) -> u64 {
         let mut evicted = 0;
         while self.records.len() > tracked.track.max_keys
             || self.bytes > tracked.track.max_bytes && self.records.len() > 1
         {
-            let Some(index) = self.least_interesting(newest) else { return evicted };
+            let Some(index) = self.eviction_candidate(newest) else { return evicted };
             let last = self.records.len() - 1;
             self.remove(index);
             if newest == Some(last) {
@@ -148,17 +141,16 @@ impl Records {
         evicted
     }
 
-    /// Of the next keys in turn, the one with the fewest denials, and of several the one whose last
-    /// request is longest ago.
-    fn least_interesting(&mut self, except: Option<usize>) -> Option<usize> {
+    /// The next key to evict: of a sample, the one with the fewest denials, then the oldest last request.
+    fn eviction_candidate(&mut self, except: Option<usize>) -> Option<usize> {
         let len = self.records.len();
         let candidates = (0..SAMPLES.min(len)).map(|offset| (self.cursor + offset) % len);
         let candidates = candidates.filter(|index| Some(*index) != except);
-        let interest = |index: &usize| {
+        let rank = |index: &usize| {
             let usage = self.records.get_index(*index).map(|(_, record)| &record.usage);
             usage.map(|usage| (usage.denied, usage.last_seen))
         };
-        let least = candidates.min_by_key(interest);
+        let least = candidates.min_by_key(rank);
         self.cursor = (self.cursor + SAMPLES) % len;
         least.or_else(|| (0..len).find(|index| Some(*index) != except))
     }
@@ -169,9 +161,10 @@ impl Records {
         }
     }
 
-    /// Forgets some of the expired keys, and those beyond bounds that a reload has lowered. Returns how
-    /// many the bounds cost.
+    /// Removes some expired keys, and evicts those beyond bounds that a reload has lowered. Returns the
+    /// number of evicted keys.
     pub(super) fn sweep(&mut self, tracked: &Tracked, now: u64) -> u64 {
+        self.set_interval(tracked.interval);
         let expiry = tracked.expiry(now);
         for _ in 0..SWEEP_KEYS.min(self.records.len()) {
             if self.cursor >= self.records.len() {

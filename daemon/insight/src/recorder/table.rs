@@ -135,10 +135,10 @@ impl Table {
     fn add_note(&mut self, index: usize, observation: &Observation<'_>) -> Result<(), Full> {
         let Observation { tracked, decision, .. } = *observation;
         let entry = &mut self.entries[index];
-        if tracked.recent == 0 {
+        if tracked.track.recent == 0 {
             return Ok(());
         }
-        let is_complete = entry.notes >= tracked.recent;
+        let is_complete = entry.notes >= tracked.track.recent;
         let (slot, mut text) = match is_complete {
             true => (entry.oldest, self.notes[entry.oldest].text),
             false => (self.notes.len(), Span::default()),

@@ -210,7 +210,6 @@ impl RedisStorage {
                 }
                 _ => return Err(malformed()),
             }
-            counters.written.increment();
             queue.batches.pop_front();
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::record::{Interval, Note, NoteAnswer, Usage, add};
+use crate::record::{Interval, Note, NoteAnswer, Usage, add_interval};
 use crate::recorder::Delta;
 use crate::tracked::Tracked;
 
@@ -19,7 +19,8 @@ const MIN_WRITES: usize = 256;
 #[derive(Debug)]
 pub(super) struct PendingKey {
     usage: Usage,
-    intervals: Vec<Interval>,
+    /// By ascending time.
+    intervals: VecDeque<Interval>,
     notes: VecDeque<Note>,
     /// The number of writes before the key began to wait.
     since: u64,
@@ -77,10 +78,14 @@ impl Pending {
         group: impl Fn(u32, &[u8]) -> Option<G>,
     ) -> Vec<(G, Box<[u8]>, PendingKey)> {
         let rank = |record: &PendingKey| (record.usage.denied == 0, record.since);
-        let last = (self.keys.len() > budget).then(|| {
-            let mut ranks: Vec<_> = self.keys.values().map(rank).collect();
-            *ranks.select_nth_unstable(budget.saturating_sub(1)).1
-        });
+        let last = if self.keys.len() > budget {
+            // Keys of a server that is unavailable must not take the budget of the others.
+            let ready = self.keys.iter().filter(|((policy, key), _)| group(*policy, key).is_some());
+            let mut ranks: Vec<_> = ready.map(|(_, record)| rank(record)).collect();
+            (ranks.len() > budget).then(|| *ranks.select_nth_unstable(budget.saturating_sub(1)).1)
+        } else {
+            None
+        };
         let mut groups = Vec::new();
         let mut taken = 0;
         let extracted = self.keys.extract_if(|(policy, key), record| {
@@ -102,8 +107,8 @@ impl Pending {
 
 impl PendingKey {
     fn new(usage: Usage, since: u64) -> Self {
-        let usage = Usage { allowed: 0, denied: 0, cost: 0, ..usage };
-        PendingKey { usage, intervals: Vec::new(), notes: VecDeque::new(), since }
+        let (intervals, notes) = (VecDeque::new(), VecDeque::new());
+        PendingKey { usage: usage.without_totals(), intervals, notes, since }
     }
 
     fn bytes(&self, key: usize) -> usize {
@@ -120,23 +125,10 @@ impl PendingKey {
     }
 
     fn add(&mut self, tracked: &Tracked, delta: &Delta<'_>) {
-        let new = delta.usage();
-        self.usage.first_seen = self.usage.first_seen.min(new.first_seen);
-        self.usage.last_seen = self.usage.last_seen.max(new.last_seen);
-        add(&mut self.usage.allowed, new.allowed);
-        add(&mut self.usage.denied, new.denied);
-        add(&mut self.usage.cost, new.cost);
+        self.usage.merge(&delta.usage());
         if tracked.interval > 0 {
-            let interval = delta.interval();
-            let at = self.intervals.partition_point(|other| other.start < interval.start);
-            match self.intervals.get_mut(at) {
-                Some(same) if same.start == interval.start => {
-                    add(&mut same.allowed, interval.allowed);
-                    add(&mut same.denied, interval.denied);
-                    add(&mut same.cost, interval.cost);
-                }
-                _ => self.intervals.insert(at, interval),
-            }
+            let horizon = tracked.horizon(self.usage.last_seen.as_micros());
+            add_interval(&mut self.intervals, delta.interval(), horizon);
         }
         for note in delta.notes() {
             let at = self.notes.partition_point(|other| other.time <= note.time);
@@ -191,6 +183,28 @@ pub(super) fn parse_note(text: &str) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The keys of a server that is unavailable wait longest.
+    #[test]
+    fn keys_without_a_group_leave_the_budget_to_the_others() {
+        let usage = Usage {
+            first_seen: tollgate::Timestamp::EPOCH,
+            last_seen: tollgate::Timestamp::EPOCH,
+            allowed: 1,
+            denied: 1,
+            cost: 1,
+        };
+        let mut pending = Pending::default();
+        for (number, since) in (0..20_u32).zip([0, 1].into_iter().cycle()) {
+            let key = Box::from(number.to_be_bytes());
+            let record = PendingKey { usage, ..PendingKey::new(usage, since) };
+            pending.bytes += record.bytes(4);
+            pending.keys.insert((u32::try_from(since).unwrap(), key), record);
+        }
+        let taken = pending.take(6, |policy, _| (policy == 1).then_some(policy));
+        assert_eq!((taken.len(), pending.len()), (6, 14));
+        assert!(taken.iter().all(|(policy, _, _)| *policy == 1));
+    }
 
     #[test]
     fn a_note_is_parsed_as_it_was_written() {

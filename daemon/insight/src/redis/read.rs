@@ -27,26 +27,29 @@ const MAX_USAGES: usize = 100;
 type Ranked = (u64, Box<[u8]>);
 
 impl RedisStorage {
-    /// The keys of a policy after a position: one more than the limit, if there are as many.
+    /// A page of the keys of a policy after a position, and the position of its end if there are more.
     pub(crate) async fn keys(
         &self,
         tracked: &Tracked,
         query: &KeysQuery<'_>,
         after: Option<&Position>,
         now: Timestamp,
-    ) -> Result<Vec<(u64, KeyUsage)>, Failure> {
+    ) -> Result<(Vec<KeyUsage>, Option<Position>), Failure> {
         let partitions = 0..self.store.partition_count();
         let pages = partitions.map(|partition| self.page(partition, tracked, query, after, now));
         let mut ranked: Vec<Ranked> = try_join_all(pages).await?.into_iter().flatten().collect();
         ranked.sort_unstable_by(|a, b| compare(query.order, (a.0, &a.1), (b.0, &b.1)));
-        ranked.truncate(query.limit + 1);
+        let has_more = ranked.len() > query.limit;
+        ranked.truncate(query.limit);
+        let end = ranked.last().filter(|_| has_more);
+        let end = end.map(|(rank, key)| Position { rank: *rank, key: key.clone() });
         let mut usages = self.usages(tracked, &ranked).await?;
-        let with_usage = ranked.into_iter().filter_map(|(rank, key)| {
+        let with_usage = ranked.into_iter().filter_map(|(_, key)| {
             // A record that has expired since the index was read is left out.
             let usage = usages.remove(&key)?;
-            Some((rank, KeyUsage { key, usage }))
+            Some(KeyUsage { key, usage })
         });
-        Ok(with_usage.collect())
+        Ok((with_usage.collect(), end))
     }
 
     /// The keys of one partition.
@@ -199,7 +202,8 @@ fn parse_record(
     let mut recent = Vec::new();
     for [_, value] in with_kind(b'r') {
         let text = String::from_utf8_lossy(value);
-        recent.push(parse_note(&text).ok_or_else(malformed)?);
+        // A later version may have written an answer that this one does not know.
+        recent.extend(parse_note(&text));
     }
     recent.sort_by_key(|note| std::cmp::Reverse(note.time));
     recent.truncate(track.recent);

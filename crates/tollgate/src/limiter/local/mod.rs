@@ -73,10 +73,8 @@ pub(super) struct LocalStats {
 
 impl LocalFallback {
     pub(super) fn new(clock: &Clock, deadline: Duration) -> Self {
-        let mut memory = MemoryLimiter::builder().max_keys(MAX_KEYS).max_bytes(MAX_BYTES);
-        if let Clock::Manual(clock) = clock {
-            memory = memory.clock(clock.clone());
-        }
+        let memory = MemoryLimiter::builder().max_keys(MAX_KEYS).max_bytes(MAX_BYTES);
+        let memory = memory.clock(clock.clone());
         LocalFallback {
             memory: memory.build(),
             membership: Membership::new(deadline),
@@ -239,7 +237,11 @@ impl LocalFallback {
         let has_block = match operation {
             Operation::Block { .. } => Some(true),
             Operation::Unblock => Some(false),
-            _ if decision.reason == Reason::Blocked || decision.banned_for().is_some() => {
+            // A cost above the capacity has no retry, and a ban that the limits outlast has theirs.
+            _ if !decision.never
+                && (matches!(decision.reason, Reason::Blocked | Reason::Banned)
+                    || decision.banned_for().is_some()) =>
+            {
                 Some(true)
             }
             _ if decision.allowed && operation.decides() => Some(false),
