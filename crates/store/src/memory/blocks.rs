@@ -29,11 +29,13 @@ impl Blocks {
         self.policies.is_empty()
     }
 
+    /// Returns whether a key has a block, which may have ended.
     #[inline]
+    pub(crate) fn contains(&self, policy: &Policy, key: &StoredKey<'_>) -> bool {
+        !self.is_empty() && self.get(policy, key).is_some()
+    }
+
     pub(crate) fn get(&self, policy: &Policy, key: &StoredKey<'_>) -> Option<Block> {
-        if self.is_empty() {
-            return None;
-        }
         self.policies.get(policy.name())?.get(EncodedKey::new(key).as_bytes()).copied()
     }
 

@@ -31,6 +31,7 @@ use crate::sync::{HashState, Mutex, lock};
 use budget::{Budget, Usage};
 use request_ids::{Lookup, Record, RequestIds, fingerprint, hash_of};
 pub(crate) use shard::Shard;
+use shard::ShardFull;
 use single_key::may_grow;
 pub(crate) use snapshot::{KeyRestore, Step};
 pub(crate) use stored_key::StoredKey;
@@ -321,10 +322,10 @@ impl MemoryStore {
     }
 
     /// Decides a check that needs more room or memory than there is.
-    fn decide_without_room(&self, retry_at: Option<u64>, cost: u64, now: Timestamp) -> Decision {
+    fn decide_without_room(&self, full: ShardFull, cost: u64, now: Timestamp) -> Decision {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let allowed = self.table_full == TableFull::Allow;
-        let retry = retry_at.map(|at| Timestamp::from_micros(at).duration_since(now));
+        let retry = full.retry_at.map(|at| Timestamp::from_micros(at).duration_since(now));
         let mut decision = Decision::from_store(allowed, retry, now);
         decision.granted = if allowed { cost } else { 0 };
         decision

@@ -92,34 +92,32 @@ impl Shard {
 
     /// Returns the state of a known key, and the shard's counters, if the fast path can decide a
     /// check of it: if its policy has one limit and nothing else, the state is stored inline, and the
-    /// shard has no blocks.
+    /// key is not blocked.
     #[inline]
     pub(crate) fn fast_path_mut(
         &mut self,
-        tag: Tag,
+        slot: SlotIndex,
         policy: &Policy,
         key: &StoredKey<'_>,
     ) -> Option<(&mut KeyState, &mut Anomalies)> {
-        if !self.blocks.is_empty() {
+        if self.blocks.contains(policy, key) {
             return None;
         }
-        let slot = self.find(tag, policy, key)?;
         let entry = self.slots.get_mut(index_of(slot))?;
         let is_plain = entry.state.is_inline() && entry.state.is_single_limit_of(policy);
         is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
 
-    /// Returns the slot of a known key that [`Shard::fast_path_mut`] would return if its state were
+    /// Returns whether [`Shard::fast_path_mut`] would return the state in an occupied slot if it were
     /// stored inline.
-    pub(crate) fn single_limit_slot(
+    pub(crate) fn is_single_limit(
         &self,
-        tag: Tag,
+        slot: SlotIndex,
         policy: &Policy,
         key: &StoredKey<'_>,
-    ) -> Option<SlotIndex> {
-        let slot = self.find(tag, policy, key)?;
-        let is_plain = self.entry(slot)?.state.is_single_limit_of(policy);
-        (is_plain && self.blocks.is_empty()).then_some(slot)
+    ) -> bool {
+        let is_plain = |entry: &Entry| entry.state.is_single_limit_of(policy);
+        self.entry(slot).is_some_and(is_plain) && !self.blocks.contains(policy, key)
     }
 
     /// Changes the state in an occupied slot in its place.

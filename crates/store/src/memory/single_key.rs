@@ -13,6 +13,7 @@ use super::shard::{Shard, ShardFull};
 use super::stored_key::StoredKey;
 use super::table::Address;
 use crate::key::Key;
+use crate::sync::MutexGuard;
 
 impl MemoryStore {
     /// Checks and charges a cost. Calls `lease` for a new id only if the policy has a concurrent
@@ -26,38 +27,49 @@ impl MemoryStore {
         lease: impl FnOnce() -> Id,
     ) -> Decision {
         let key = StoredKey::new(key.as_bytes());
+        let now = self.clock.now();
         if !policy.is_single_limit() {
             let lease = policy.has_concurrent().then(lease);
-            return self.check_any(policy, &key, cost, lease);
+            return self.decide_key(&Operation::Check { lease }, policy, &key, cost.get(), now);
         }
-        let now = self.clock.now();
         let address = self.table.address(policy, &key);
         let mut shard = self.table.lock(address.shard);
-        if let Some((state, anomalies)) = shard.fast_path_mut(address.tag, policy, &key) {
+        let slot = shard.find(address.tag, policy, &key);
+        if let Some((state, anomalies)) =
+            slot.and_then(|slot| shard.fast_path_mut(slot, policy, &key))
+        {
             // A tail call: the decision is written directly to the caller's memory.
             return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
-        if !self.budget.is_nearly_used_up()
-            && let Some(slot) = shard.single_limit_slot(address.tag, policy, &key)
-        {
-            return shard.change_state(slot, |state, anomalies| {
-                check_single_limit(policy, state, cost.get(), now, anomalies)
-            });
-        }
-        drop(shard);
-        self.check_any(policy, &key, cost, None)
+        let operation = &Operation::Check { lease: None };
+        let call = Call { operation, policy, key: &key, cost: cost.get(), charge: None, now };
+        self.check_slowly(shard, address, slot, &call)
     }
 
+    /// Executes a check of a policy with a single limit that the fast path does not decide.
     #[inline(never)]
-    fn check_any(
+    fn check_slowly(
         &self,
-        policy: &Policy,
-        key: &StoredKey<'_>,
-        cost: Cost,
-        lease: Option<Id>,
+        mut shard: MutexGuard<'_, Shard>,
+        address: Address,
+        slot: Option<SlotIndex>,
+        call: &Call<'_>,
     ) -> Decision {
-        let now = self.clock.now();
-        self.decide_key(&Operation::Check { lease }, policy, key, cost.get(), now)
+        if self.budget.is_nearly_used_up() {
+            // Memory is reclaimed from other shards, and this one can change meanwhile.
+            drop(shard);
+            return self.execute(call);
+        }
+        let decided = match slot {
+            Some(slot) if shard.is_single_limit(slot, call.policy, call.key) => {
+                return shard.change_state(slot, |state, anomalies| {
+                    check_single_limit(call.policy, state, call.cost, call.now, anomalies)
+                });
+            }
+            Some(slot) => call.decide_known(&mut shard, slot),
+            None => call.decide_new(&mut shard, address),
+        };
+        decided.unwrap_or_else(|full| self.decide_without_room(full, call.cost, call.now))
     }
 
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
@@ -103,7 +115,7 @@ impl MemoryStore {
     }
 
     fn execute(&self, call: &Call<'_>) -> Decision {
-        let Call { operation, policy, key, cost, now, .. } = *call;
+        let Call { operation, policy, key, now, .. } = *call;
         self.reclaim(operation, 1, now);
         self.with_table(policy, |table| {
             let address = table.address(policy, key);
@@ -112,7 +124,7 @@ impl MemoryStore {
                 Some(slot) => call.decide_known(&mut shard, slot),
                 None => call.decide_new(&mut shard, address),
             };
-            decided.unwrap_or_else(|full| self.decide_without_room(full.retry_at, cost, now))
+            decided.unwrap_or_else(|full| self.decide_without_room(full, call.cost, now))
         })
     }
 }

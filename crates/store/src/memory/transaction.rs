@@ -142,7 +142,7 @@ fn decide_together(
     let mut decisions = Vec::with_capacity(groups.len());
     for (group, full) in groups.iter().zip(&full) {
         decisions.push(match full {
-            Some(full) => store.decide_without_room(full.retry_at, group.cost, now),
+            Some(full) => store.decide_without_room(*full, group.cost, now),
             #[expect(clippy::expect_used, reason = "a default would deny")]
             None => decided.next().expect("one decision for each group with room"),
         });
