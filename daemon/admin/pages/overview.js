@@ -103,7 +103,9 @@ export function overview(app) {
       setText(tiles.latency.note, worst < 0 ? "no requests in the last minute" : "over the last minute");
       decisions.update(chartData(app.history, DECISIONS));
       latencies.update(chartData(app.history, LATENCIES));
-      setText(surfaces, overview.latency.map((each) =>
+      // With a single interface, the chart says the same.
+      const interfaces = overview.latency.length > 1 ? overview.latency : [];
+      setText(surfaces, interfaces.map((each) =>
         `${words(each.surface)}: p50 ${latency(each.p50)}, p99 ${latency(each.p99)}`).join(" · "));
       store.update(overview.store);
       show();
