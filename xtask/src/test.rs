@@ -43,6 +43,11 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     run("tests", cargo_test(&root, &format!("{all} --all-targets")));
     run("documentation tests", cargo_test(&root, &format!("{all} --doc")));
     if !fast {
+        // All others have TLS, which the daemon enables.
+        run(
+            "Redis without TLS",
+            cargo_test(&root, "--package tollgate --features redis --lib url"),
+        );
         run("loom", loom(&root));
         run("crashes", crashes(&root));
         run("fresh project", fresh_project(&root));

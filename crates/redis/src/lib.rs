@@ -57,7 +57,6 @@ mod store;
 mod topology;
 mod url;
 
-pub use error::OpenError;
 pub use extension::{Script, ScriptReply};
 pub use flush_namespace::FlushError;
 #[doc(hidden)]

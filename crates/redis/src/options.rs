@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "tls-rustls")]
 use rustls::pki_types::ServerName;
 use tollgate_core::Micros;
-use tollgate_store::{ManualClock, REQUEST_ID_HORIZON};
+use tollgate_store::{ManualClock, OpenError, REQUEST_ID_HORIZON};
 
-use crate::error::OpenError;
+use crate::error::invalid_option;
 use crate::keyspace::SLOTS;
 use crate::network::Network;
 
@@ -141,7 +142,7 @@ impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), OpenError> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         let invalid =
-            |name, value: &dyn fmt::Display, remedy| Err(OpenError::option(name, value, remedy));
+            |name, value: &dyn fmt::Display, remedy| Err(invalid_option(name, value, remedy));
         if self.namespace.is_empty() || self.namespace.len() > 64 {
             return invalid("namespace", &self.namespace, "write 1 to 64 characters");
         }
@@ -161,6 +162,7 @@ impl RedisOptions {
         if self.queue == 0 {
             return invalid("queue", &self.queue, "write a number of at least 1");
         }
+        #[cfg(feature = "tls-rustls")]
         if let Some(name) = &self.tls_server_name
             && ServerName::try_from(name.as_str()).is_err()
         {

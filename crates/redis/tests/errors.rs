@@ -10,8 +10,8 @@ use support::{
     CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, start,
 };
 use tollgate_core::{Check, Cost, Id, Micros, Operation, Timestamp};
-use tollgate_redis::{OpenError, RedisOptions, RedisStore, Warning};
-use tollgate_store::{FailureKind, Key};
+use tollgate_redis::{RedisOptions, RedisStore, Warning};
+use tollgate_store::{FailureKind, Key, OpenError};
 use tollgate_testkit::{Proxy, Server, wait_until};
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn execute_everything(store: &RedisStore) {
     let many = named("many", "100 concurrent lease 60s");
     for number in 0..101 {
         let acquire = Operation::Acquire { lease: Id::from_u128(number) };
-        let admitted = execute(store, acquire, &many, b"k", 1).await.unwrap().allowed();
+        let admitted = execute(store, acquire, &many, b"k", 1).await.unwrap().allowed;
         assert_eq!(admitted, number < 100);
     }
     let newest = Operation::Release { lease: Id::from_u128(99) };

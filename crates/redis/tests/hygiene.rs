@@ -27,7 +27,7 @@ const EVERY_KIND: [&str; 9] = [
 /// Checks a key, with a lease if the policy needs one.
 async fn charge(store: &RedisStore, policy: &Policy, key: &[u8], cost: u32) -> bool {
     let lease = policy.has_concurrent().then(|| Id::from_u128(u128::from(cost)));
-    execute(store, Operation::Check { lease }, policy, key, cost).await.unwrap().allowed()
+    execute(store, Operation::Check { lease }, policy, key, cost).await.unwrap().allowed
 }
 
 #[tokio::test]
@@ -262,7 +262,7 @@ async fn a_key_of_a_newer_version_is_an_error_and_not_changed() {
     server.connect().command(&[b"SET", &b"tollgate:api:k"[..], newer]).unwrap();
     assert_eq!(kind(check(&store, &value, b"k").await), FailureKind::Schema);
     assert_eq!(server.command(&["GET", "tollgate:api:k"]), Reply::Bulk(newer.to_vec()));
-    assert!(check(&store, &value, b"other").await.unwrap().allowed());
+    assert!(check(&store, &value, b"other").await.unwrap().allowed);
 }
 
 #[tokio::test]
@@ -302,8 +302,8 @@ async fn names_of_unusual_keys(url: &str, names: impl Fn() -> Vec<String>) -> Ha
     ];
     for value in [&a, &b] {
         for key in keys {
-            assert!(check(&store, value, key).await.unwrap().allowed(), "{}", key.escape_ascii());
-            assert!(!check(&store, value, key).await.unwrap().allowed(), "{}", key.escape_ascii());
+            assert!(check(&store, value, key).await.unwrap().allowed, "{}", key.escape_ascii());
+            assert!(!check(&store, value, key).await.unwrap().allowed, "{}", key.escape_ascii());
         }
     }
     let found: HashSet<String> = names().into_iter().collect();

@@ -31,7 +31,7 @@ fn one_of_eight() {
         let mut admitted = 0;
         for cost in [1, 3].into_iter().cycle().take(CHECKS) {
             let decision = execute(&store, CHECK, &limit, b"k", cost).await.unwrap();
-            admitted += if decision.allowed() { u64::from(cost) } else { 0 };
+            admitted += if decision.allowed { u64::from(cost) } else { 0 };
         }
         admitted
     });
@@ -55,7 +55,7 @@ async fn eight_processes_are_admitted_exactly_what_the_limits_allow() {
     let peek = execute(&store, Operation::Peek, &limits(), b"k", 1).await.unwrap();
     let remaining: Vec<u64> = peek.limits().iter().map(|limit| limit.remaining).collect();
     assert_eq!(remaining, [200, 0, 100]);
-    assert!(!check(&store, &limits(), b"k").await.unwrap().allowed());
+    assert!(!check(&store, &limits(), b"k").await.unwrap().allowed);
 }
 
 /// The situation during a roll-out: four processes have the old limits and four the new ones.

@@ -5,6 +5,7 @@ mod clock;
 mod failure;
 mod key;
 mod memory;
+mod open_error;
 mod snapshot;
 mod store;
 mod sync;
@@ -17,6 +18,7 @@ pub use memory::{
     MAX_BYTES, MAX_KEYS, MemoryStats, MemoryStore, MemoryStoreBuilder, REQUEST_ID_HORIZON,
     TableFull,
 };
+pub use open_error::OpenError;
 pub use snapshot::{
     InvalidSnapshot, QuarantinedSnapshot, RestoreReport, SaveReport, SnapshotDir, SnapshotError,
 };

@@ -15,7 +15,7 @@
 //! | To | Use |
 //! |---|---|
 //! | decide in this process, synchronously | [`MemoryLimiter`] |
-//! | share the state through Redis or Valkey, or choose the store later | [`Limiter`], with the feature `redis` |
+//! | share the state through Redis or Valkey, or choose the store later | [`Limiter`], with the feature `redis`, or for TLS `tls-rustls` |
 //! | limit a service of axum, tonic, hyper or tower, or a client | the crate `tollgate-tower` |
 //! | write limits | the notation, see [`Limit`]; or typed, [`Spec`] |
 //! | name a policy | [`Policy::named`]; [`Policies`], with other limits for some keys: [`Overrides`], [`Tiers`] |
@@ -46,7 +46,7 @@ pub use guard::{AcquireError, Charge, Permit};
 pub use id::random_id;
 #[cfg(feature = "redis")]
 pub use limiter::LimiterBuilder;
-pub use limiter::{Limiter, LimiterStats, OpenError, masked_url};
+pub use limiter::{Limiter, LimiterStats, masked_url};
 pub use memory::{MemoryLimiter, MemoryLimiterBuilder};
 pub use overrides::{
     KeyPattern, KeyPatternKind, MAX_OVERRIDES, OverrideError, Overrides, OverridesBuilder,
@@ -65,14 +65,14 @@ pub use tollgate_core::{
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use tollgate_redis::{
-    BreakerState, BreakerStats, FlushError, NodeStats, OpenError as RedisOpenError, Pem,
-    RedisOptions, RedisStats, RedisStore, ScriptTime, Warning,
+    BreakerState, BreakerStats, FlushError, NodeStats, Pem, RedisOptions, RedisStats, RedisStore,
+    ScriptTime, Warning,
 };
 #[doc(inline)]
 pub use tollgate_store::{
     Answer, AsKey, Clock, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, KeyBuffer,
-    ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, QuarantinedSnapshot, RestoreReport,
-    SaveReport, SnapshotDir, SnapshotError, Store, StoreError, TableFull,
+    ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, OpenError, QuarantinedSnapshot,
+    RestoreReport, SaveReport, SnapshotDir, SnapshotError, Store, StoreError, TableFull,
 };
 
 /// Compiles and runs the examples of the README.

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tollgate_store::{Failure, FailureKind};
 
+#[cfg(feature = "tls-rustls")]
 use super::tls::Tls;
 use super::{CommandChannel, Connection};
 use crate::credentials::Credentials;
@@ -25,6 +26,7 @@ use crate::url::Address;
 pub(crate) struct Dialer {
     info: RedisConnectionInfo,
     credentials: Arc<Credentials>,
+    #[cfg(feature = "tls-rustls")]
     tls: Option<Tls>,
     /// Replaces TCP and TLS in simulations.
     network: Option<Arc<dyn Network>>,
@@ -40,6 +42,7 @@ const KEEPALIVE_TRIES: u32 = 3;
 const USER_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Dialer {
+    #[cfg_attr(not(feature = "tls-rustls"), expect(unused_variables, reason = "no TLS"))]
     pub(crate) fn new(
         options: &RedisOptions,
         credentials: &Arc<Credentials>,
@@ -52,6 +55,7 @@ impl Dialer {
         Dialer {
             info,
             credentials: Arc::clone(credentials),
+            #[cfg(feature = "tls-rustls")]
             tls: is_tls.then(|| Tls::new(options)),
             network: options.network.clone(),
             connect_timeout: options.connect_timeout,
@@ -101,22 +105,23 @@ impl Dialer {
         info: &RedisConnectionInfo,
         on_close: impl Fn() + Send + 'static,
     ) -> Result<Connection, Failure> {
-        match (address, &self.tls) {
-            (Address::Unix(path), _) => {
+        match address {
+            Address::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(unreachable)?;
                 self.greet(stream, info, on_close).await
             }
-            (Address::Tcp { host, port }, tls) => {
+            Address::Tcp { host, port } => {
                 if let Some(network) = &self.network {
                     let stream = network.connect(host, *port).await.map_err(unreachable)?;
                     return self.greet(stream, info, on_close).await;
                 }
                 let stream = TcpStream::connect((&**host, *port)).await.map_err(unreachable)?;
                 set_up(&stream).map_err(unreachable)?;
-                match tls {
-                    None => self.greet(stream, info, on_close).await,
-                    Some(tls) => self.greet(tls.wrap(host, stream).await?, info, on_close).await,
+                #[cfg(feature = "tls-rustls")]
+                if let Some(tls) = &self.tls {
+                    return self.greet(tls.wrap(host, stream).await?, info, on_close).await;
                 }
+                self.greet(stream, info, on_close).await
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A connection to a server.
 
 mod dial;
+#[cfg(feature = "tls-rustls")]
 mod tls;
 
 use redis::aio::MultiplexedConnection;

@@ -13,14 +13,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tollgate_core::{Cost, Inspection, Policy, Request};
-use tollgate_store::{Answer, Failure, FailureKind, Key, Store, StoreError};
+use tollgate_store::{Answer, Failure, FailureKind, Key, OpenError, Store, StoreError};
 
 use crate::connection::{CommandChannel, CommandError, Dialer};
 use crate::context::{Status, StoreContext};
 use crate::credentials::Credentials;
 use crate::cross_slot::{CrossSlotRequest, Dispatcher, Phase};
 use crate::encoding::PolicyEncodings;
-use crate::error::OpenError;
 use crate::handshake::ServerKind;
 use crate::keyspace::{Keyspace, Partitions};
 use crate::node::Node;
@@ -110,7 +109,8 @@ impl RedisStore {
     /// `valkeys` are aliases. Users and passwords are percent-encoded.
     ///
     /// # Errors
-    /// Returns an error if the URL or an option is invalid, or if there is no tokio runtime.
+    /// Returns an error if the URL or an option is invalid, if it needs TLS and the feature `tls-rustls` is
+    /// disabled, or if there is no tokio runtime.
     pub fn open(url: &str, options: RedisOptions) -> Result<RedisStore, OpenError> {
         let target = url::parse(url)?;
         options.check()?;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::OpenError;
+use tollgate_store::OpenError;
+
+use crate::error::{invalid_part, invalid_secret};
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,12 +53,12 @@ pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError>
         Some((host, "")) => (host, None),
         Some((host, rest)) => match rest.strip_prefix(':') {
             Some(port) => (host, Some(port)),
-            None => return Err(OpenError::secret("port", "write : between ] and the port")),
+            None => return Err(invalid_secret("port", "write : between ] and the port")),
         },
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {
-        return Err(OpenError::url("host", host, "write a name or an address after ://"));
+        return Err(invalid_part("host", host, "write a name or an address after ://"));
     }
     let port = match port {
         None => default_port,
@@ -65,9 +67,9 @@ pub(super) fn parse(text: &str, default_port: u16) -> Result<Address, OpenError>
             // Anything but a number may be a password, if the host is missing.
             let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
             if is_number {
-                OpenError::url("port", port, remedy)
+                invalid_part("port", port, remedy)
             } else {
-                OpenError::secret("port", remedy)
+                invalid_secret("port", remedy)
             }
         })?,
     };

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_store::OpenError;
+
 use super::address::{Address, parse};
-use crate::error::OpenError;
+use crate::error::invalid_option;
 
 /// Where servers can be reached that announce another address: behind a NAT, or in containers.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +18,7 @@ impl AddressMap {
             let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
             let parsed = has_port.then(|| parse(text, 0).ok()).flatten();
             let remedy = "write HOST:PORT, as in 10.0.0.5:6379";
-            parsed.ok_or_else(|| OpenError::option("address_map", text, remedy))
+            parsed.ok_or_else(|| invalid_option("address_map", text, remedy))
         };
         let pairs = pairs
             .iter()

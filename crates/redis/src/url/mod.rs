@@ -12,7 +12,9 @@ use std::path::PathBuf;
 pub(crate) use address::Address;
 pub(crate) use address_map::AddressMap;
 
-use crate::error::OpenError;
+use tollgate_store::OpenError;
+
+use crate::error::{invalid_part, invalid_secret};
 
 /// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +59,17 @@ const SENTINEL_PORT: u16 = 26_379;
 /// Parses a URL.
 pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
     let Some((scheme, rest)) = url.split_once("://") else {
-        return Err(OpenError::secret("scheme", "write redis://HOST, with :// after the scheme"));
+        return Err(invalid_secret("scheme", "write redis://HOST, with :// after the scheme"));
     };
     let (is_tls, kind) = parse_scheme(scheme)?;
+    if is_tls && !cfg!(feature = "tls-rustls") {
+        return Err(OpenError::Feature { scheme: scheme.into(), feature: "tls-rustls" });
+    }
     if kind == "unix" {
         return parse_unix(rest);
     }
     if rest.contains(['?', '#']) {
-        return Err(OpenError::secret(
+        return Err(invalid_secret(
             "rest",
             "remove ? and #; in a user or a password write %3F and %23",
         ));
@@ -72,7 +77,7 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
     let (authority, path) =
         rest.split_once('/').map_or((rest, None), |(authority, path)| (authority, Some(path)));
     if path.is_some_and(|path| path.contains('@')) {
-        return Err(OpenError::secret("password", "write %2F for / and %40 for @"));
+        return Err(invalid_secret("password", "write %2F for / and %40 for @"));
     }
     let (login, hosts) = match authority.rsplit_once('@') {
         Some((login, hosts)) => (parse_login(login)?, hosts),
@@ -82,7 +87,7 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
     let (servers, database) = match kind {
         "cluster" => {
             if let Some(path) = path.filter(|path| *path != "0") {
-                return Err(OpenError::url(
+                return Err(invalid_part(
                     "database",
                     path,
                     "a cluster has database 0 only: remove it",
@@ -96,7 +101,7 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
             let (master, database) = path.split_once('/').unwrap_or((path, ""));
             if master.is_empty() {
                 let remedy = "write the name after the sentinels, as in /mymaster";
-                return Err(OpenError::url("master", master, remedy));
+                return Err(invalid_part("master", master, remedy));
             }
             let sentinels = address::parse_all(hosts, SENTINEL_PORT)?;
             let master = decode("master", master)?.into();
@@ -105,7 +110,7 @@ pub(crate) fn parse(url: &str) -> Result<Target, OpenError> {
         _ => {
             if hosts.contains(',') {
                 let remedy = "only redis+cluster:// and redis+sentinel:// take several hosts";
-                return Err(OpenError::url("host", hosts, remedy));
+                return Err(invalid_part("host", hosts, remedy));
             }
             let address = address::parse(hosts, PORT)?;
             (Servers::One(address), path.map_or(Ok(0), parse_database)?)
@@ -123,7 +128,7 @@ fn parse_scheme(scheme: &str) -> Result<(bool, &str), OpenError> {
         "" if scheme == "unix" => Ok((false, "unix")),
         "unix" if is_known && !is_tls => Ok((false, "unix")),
         "" | "cluster" | "sentinel" if is_known => Ok((is_tls, kind)),
-        _ => Err(OpenError::url(
+        _ => Err(invalid_part(
             "scheme",
             scheme,
             "write redis, redis+unix, redis+cluster or redis+sentinel, and rediss in place of redis for TLS",
@@ -136,7 +141,7 @@ fn parse_unix(rest: &str) -> Result<Target, OpenError> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     if !path.starts_with('/') {
         let remedy = "write the absolute path after ://, as in redis+unix:///run/redis.sock";
-        return Err(OpenError::url("path", path, remedy));
+        return Err(invalid_part("path", path, remedy));
     }
     let (mut login, mut database) = (Login::default(), 0);
     for parameter in query.split('&').filter(|part| !part.is_empty()) {
@@ -148,9 +153,9 @@ fn parse_unix(rest: &str) -> Result<Target, OpenError> {
             // The name may be the end of a password that contains `&`.
             _ if login.password.is_some() => {
                 let remedy = "expected db, user or pass; in a password write %26 for &";
-                return Err(OpenError::secret("parameter", remedy));
+                return Err(invalid_secret("parameter", remedy));
             }
-            _ => return Err(OpenError::url("parameter", name, "expected db, user or pass")),
+            _ => return Err(invalid_part("parameter", name, "expected db, user or pass")),
         }
     }
     let path = PathBuf::from(decode("path", path)?);
@@ -171,13 +176,13 @@ fn parse_database(text: &str) -> Result<u32, OpenError> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| OpenError::url("database", text, "write a number, as in /2"))
+    text.parse().map_err(|_| invalid_part("database", text, "write a number, as in /2"))
 }
 
 /// Decodes percent-encoding.
 fn decode(part: &'static str, text: &str) -> Result<String, OpenError> {
     let invalid =
-        || OpenError::secret(part, "write % and two hexadecimal digits for a byte, and %25 for %");
+        || invalid_secret(part, "write % and two hexadecimal digits for a byte, and %25 for %");
     let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
         let byte = if *first == b'%' {

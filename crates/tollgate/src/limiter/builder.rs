@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_redis::{Pem, RedisOptions, RedisStore};
-use tollgate_store::{Clock, ManualClock};
+#[cfg(feature = "tls-rustls")]
+use tollgate_redis::Pem;
+use tollgate_redis::{RedisOptions, RedisStore};
+use tollgate_store::{Clock, ManualClock, OpenError};
 
 use super::remote::Remote;
-use super::url::{self, OpenError, masked_url};
+use super::url::{self, masked_url};
 use super::{Backend, Limiter};
 use crate::memory::MemoryLimiter;
 
@@ -97,12 +99,14 @@ impl LimiterBuilder {
     }
 
     /// Sets the CA bundle for TLS, in PEM as a path or as bytes; the default is the system's roots.
+    #[cfg(feature = "tls-rustls")]
     pub fn ca(mut self, ca: impl Into<Pem>) -> Self {
         self.redis.ca = Some(ca.into());
         self
     }
 
     /// Sets the client certificate for TLS and its private key, in PEM as a path or as bytes.
+    #[cfg(feature = "tls-rustls")]
     pub fn client_certificate(mut self, cert: impl Into<Pem>, key: impl Into<Pem>) -> Self {
         (self.redis.cert, self.redis.key) = (Some(cert.into()), Some(key.into()));
         self
@@ -146,7 +150,7 @@ impl LimiterBuilder {
             return Ok(memory.build().into());
         }
         Limiter::check_scheme(url)?;
-        let store = RedisStore::open(url, self.redis.clone()).map_err(OpenError::Redis)?;
+        let store = RedisStore::open(url, self.redis.clone())?;
         // Wait, so that the first decisions do not miss their deadline. A failure is not final: the
         // store keeps trying to connect.
         let _ = tokio::time::timeout(self.redis.connect_timeout, store.ready()).await;

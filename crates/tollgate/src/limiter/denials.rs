@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_remembered_denial_equals_that_of_the_store_and_ends_when_the_cost_is_admitted() {
         let fixture = Fixture::new("10/min burst 5");
-        assert!(fixture.check(5).allowed());
+        assert!(fixture.check(5).allowed);
         let first = fixture.check(2);
         fixture.advance(400);
         let mut remembered = fixture.check(2);
@@ -313,24 +313,24 @@ mod tests {
         assert_eq!(remembered, exact);
         assert_eq!(fixture.asked.get(), 2);
         // A greater cost is denied, too; a lower one is decided by the store.
-        assert!(!fixture.check(3).allowed());
+        assert!(!fixture.check(3).allowed);
         assert_eq!(fixture.asked.get(), 2);
         let _ = fixture.check(1);
         assert_eq!(fixture.asked.get(), 3);
-        let retry_after = first.retry_after().unwrap();
+        let retry_after = first.retry_after.unwrap();
         fixture.clock.advance(Micros::new(retry_after.get() - 400_000 - 1));
-        assert!(!fixture.check(2).allowed());
+        assert!(!fixture.check(2).allowed);
         fixture.clock.advance(Micros::new(1));
-        assert!(fixture.check(2).allowed());
+        assert!(fixture.check(2).allowed);
     }
 
     #[test]
     fn one_request_a_second_is_sent_to_the_store() {
         let fixture = Fixture::new("1/d fixed");
-        assert!(fixture.check(1).allowed());
+        assert!(fixture.check(1).allowed);
         for _ in 0..1_000 {
             fixture.advance(10);
-            assert!(!fixture.check(1).allowed());
+            assert!(!fixture.check(1).allowed);
         }
         assert!((9..=12).contains(&fixture.asked.get()), "{}", fixture.asked.get());
     }
@@ -355,7 +355,7 @@ mod tests {
         let _ = fixture.check(1);
         let _ = fixture.check(1);
         let more = fixture.policy.with_limits(vec!["2/d fixed".parse().unwrap()]).unwrap();
-        assert!(fixture.execute(Operation::Check { lease: None }, &more, 1).allowed());
+        assert!(fixture.execute(Operation::Check { lease: None }, &more, 1).allowed);
     }
 
     #[test]
@@ -363,12 +363,12 @@ mod tests {
         let fixture = Fixture::new("9/d fixed");
         let key = Key::new(b"k").unwrap();
         let _ = fixture.store.block(&fixture.policy, key, None);
-        assert!(!fixture.check(1).allowed());
+        assert!(!fixture.check(1).allowed);
         let _ = fixture.store.unblock(&fixture.policy, key);
         fixture.advance(999);
         assert_eq!(fixture.check(1).reason, Reason::Blocked);
         fixture.advance(1);
-        assert!(fixture.check(1).allowed());
+        assert!(fixture.check(1).allowed);
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
         };
         let mut fixture = Fixture::new("1/s fixed");
         fixture.policy = fixture.policy.with_ban(ban(5, 600));
-        assert!(fixture.check(1).allowed());
+        assert!(fixture.check(1).allowed);
         for denied in 1..=5 {
             assert_eq!(fixture.check(1).reason, Reason::Limit);
             assert_eq!(fixture.asked.get(), 1 + denied);
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(fixture.asked.get(), 7);
         let _ = fixture.execute(Operation::Unblock, &fixture.policy, 0);
         fixture.advance(1_000);
-        assert!(fixture.check(1).allowed(), "the ban is lifted at once");
+        assert!(fixture.check(1).allowed, "the ban is lifted at once");
         // The limit denies beyond this ban, and then its denials count again.
         let mut fixture = Fixture::new("1/d fixed");
         fixture.policy = fixture.policy.with_ban(ban(1, 1));
@@ -415,9 +415,9 @@ mod tests {
     fn a_reset_under_the_limits_of_another_tier_ends_a_denial() {
         let mut fixture = Fixture::new("1/d fixed");
         fixture.policy = Policy::named("a", "1/d fixed").unwrap();
-        assert!(fixture.check(1).allowed() && !fixture.check(1).allowed());
+        assert!(fixture.check(1).allowed && !fixture.check(1).allowed);
         let _ = fixture.execute(Operation::Reset, &Policy::named("a", "9/d fixed").unwrap(), 0);
-        assert!(fixture.check(1).allowed());
+        assert!(fixture.check(1).allowed);
     }
 
     #[test]

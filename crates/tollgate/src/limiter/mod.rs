@@ -26,7 +26,7 @@ use std::time::Duration;
 use tollgate_core::{Check, Cost, Decision, Inspection, NotationError, Operation, Policy, Request};
 #[cfg(feature = "redis")]
 use tollgate_redis::RedisStore;
-use tollgate_store::{Answer, AsKey, KeyBuffer, Store, StoreError};
+use tollgate_store::{Answer, AsKey, KeyBuffer, OpenError, Store, StoreError};
 
 #[cfg(feature = "tokio")]
 use crate::guard::Waiters;
@@ -38,7 +38,7 @@ use other::OtherStore;
 #[cfg(feature = "redis")]
 use remote::Remote;
 pub use stats::LimiterStats;
-pub use url::{OpenError, masked_url};
+pub use url::masked_url;
 
 /// A rate limiter on any store. Clones share it.
 ///
@@ -115,7 +115,7 @@ impl Limiter {
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let limiter = Limiter::with_store(Counted::default());
     /// let api = Policy::named("api", "10/s")?;
-    /// assert!(limiter.check(&api, "user:42").await.allowed());
+    /// assert!(limiter.check(&api, "user:42").await.allowed);
     /// # Ok::<(), tollgate::PolicyError>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -130,7 +130,8 @@ impl Limiter {
     ///
     /// The URL is `memory`, or with the feature `redis` one of `redis://HOST` (a single server),
     /// `redis+cluster://HOST,HOST` (a cluster) and `redis+sentinel://HOST,HOST/MASTER` (a master
-    /// discovered through Sentinel), with `rediss` in place of `redis` for TLS.
+    /// discovered through Sentinel), with `rediss` in place of `redis` for TLS, which needs the feature
+    /// `tls-rustls`.
     ///
     /// An unreachable server is no error: this waits up to 1 s for a connection, which the store then
     /// keeps trying to make in the background.

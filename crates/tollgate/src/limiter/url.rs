@@ -1,27 +1,18 @@
 //! Store URLs: which kinds of store there are, and URLs without passwords.
 
-use std::fmt;
-
-/// Why a store could not be opened. Contains no password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The URL names no known kind of store.
-    Unknown(Box<str>),
-    /// The URL names a store on Redis, and the feature `redis` is disabled.
-    Feature(Box<str>),
-    /// The URL or an option of a store on Redis is invalid.
-    #[cfg(feature = "redis")]
-    Redis(tollgate_redis::OpenError),
-}
+use tollgate_store::OpenError;
 
 /// The first part of the scheme of every store on Redis.
 const REDIS_SCHEMES: [&str; 5] = ["redis", "rediss", "valkey", "valkeys", "unix"];
 
 /// Returns whether a URL names a store on Redis, valid or not.
 pub(super) fn is_redis(url: &str) -> bool {
-    let scheme = url.find([':', '+']).map_or(url, |end| &url[..end]);
-    REDIS_SCHEMES.contains(&scheme)
+    REDIS_SCHEMES.contains(&server_of(url))
+}
+
+/// The first part of the scheme.
+fn server_of(url: &str) -> &str {
+    url.split([':', '+']).next().unwrap_or(url)
 }
 
 pub(super) fn check_scheme(url: &str) -> Result<(), OpenError> {
@@ -29,31 +20,9 @@ pub(super) fn check_scheme(url: &str) -> Result<(), OpenError> {
         "memory" => Ok(()),
         _ if !is_redis(url) => Err(OpenError::Unknown(masked_url(url).into())),
         _ if cfg!(feature = "redis") => Ok(()),
-        _ => Err(OpenError::Feature(masked_url(url).into())),
+        _ => Err(OpenError::Feature { scheme: server_of(url).into(), feature: "redis" }),
     }
 }
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Unknown(url) => write!(
-                f,
-                "unknown store {url:?}; expected memory, redis://HOST, redis+cluster://HOST,HOST, \
-                 redis+sentinel://HOST,HOST/MASTER or redis+unix:///PATH (rediss for TLS; valkey \
-                 works like redis)"
-            ),
-            OpenError::Feature(url) => write!(
-                f,
-                "the store {url:?} needs the feature redis: \
-                 cargo add tollgate --features redis"
-            ),
-            #[cfg(feature = "redis")]
-            OpenError::Redis(redis) => redis.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 /// Returns a store's URL with `***` in place of the password, for display. If the password cannot be
 /// distinguished from the rest, all of the URL after the scheme is masked.
@@ -120,11 +89,22 @@ mod tests {
     #[test]
     fn a_redis_url_needs_the_feature() {
         let message = check_scheme("redis://u:secret@h").map_err(|error| error.to_string());
-        let refused = "the store \"redis://u:***@h\" needs the feature redis: \
+        let refused = "the scheme \"redis\" of the store's URL needs the feature redis: \
                        cargo add tollgate --features redis";
         let expected = if cfg!(feature = "redis") { Ok(()) } else { Err(refused.to_owned()) };
         assert_eq!(message, expected);
         assert_eq!(check_scheme("memory"), Ok(()));
+    }
+
+    #[cfg(feature = "redis")]
+    #[tokio::test]
+    async fn tls_needs_its_feature() {
+        let opened = crate::Limiter::open("rediss://u:secret@127.0.0.1:1").await;
+        let message = opened.map(drop).map_err(|error| error.to_string());
+        let refused = "the scheme \"rediss\" of the store's URL needs the feature tls-rustls: \
+                       cargo add tollgate --features tls-rustls";
+        let expected = if cfg!(feature = "tls-rustls") { Ok(()) } else { Err(refused.to_owned()) };
+        assert_eq!(message, expected);
     }
 
     #[test]
