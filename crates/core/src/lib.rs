@@ -16,9 +16,9 @@
 //!         CheckContext { policy: &policy, state: &mut state, block: &mut block, cost: 1 };
 //!     decide(&Operation::Check { lease: None }, &mut [context], now, &mut anomalies).remove(0)
 //! };
-//! assert!(check().allowed() && check().allowed());
+//! assert!(check().allowed && check().allowed);
 //! let denied = check();
-//! assert_eq!(denied.retry_after().map(|retry| retry.get()), Some(500_000));
+//! assert_eq!(denied.retry_after.map(|retry| retry.get()), Some(500_000));
 //! # Ok::<(), tollgate_core::NotationError>(())
 //! ```
 #![no_std]
@@ -39,6 +39,8 @@ mod notation;
 mod outcome;
 mod policy;
 mod request;
+#[cfg(feature = "serde")]
+mod serialize;
 mod time;
 
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};

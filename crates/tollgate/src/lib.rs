@@ -24,10 +24,13 @@
 //! | wait, limit requests in flight, settle a cost | `Limiter::until_allowed`, `Permit`, `Charge`, with the feature `tokio` |
 //! | decide several checks together | [`Limiter::check_all`], [`MemoryLimiter::check_all`] |
 //! | limit without a key | one key for all, such as `"all"` |
+//! | read policies from a configuration, log decisions | the features `serde` and `tracing` |
 //! | test | [`ManualClock`], [`Clock::from_fn`] |
 //! | bring a store | [`Store`], [`Limiter::with_store`] |
 //! | do anything else | [`Operation`], [`Request`] |
 
+#[cfg(feature = "tracing")]
+mod events;
 #[cfg(feature = "tokio")]
 mod guard;
 mod id;

@@ -53,7 +53,16 @@ pub(crate) fn screen<'a>(request: &Request<'a>) -> Result<Screening<'a>, Request
     }))
 }
 
-impl Screening<'_> {
+impl<'a> Screening<'a> {
+    /// Returns the whole request.
+    #[cfg(feature = "tracing")]
+    fn request(&self) -> &Request<'a> {
+        match self {
+            Screening::Unlisted(request) => request,
+            Screening::Listed(listed) => &listed.request,
+        }
+    }
+
     /// Returns the request for the store, if it has anything to decide.
     pub(crate) fn store_request(&self) -> Option<Request<'_>> {
         match self {
@@ -99,7 +108,14 @@ impl<'a> ScreenedBatch<'a> {
                 Ok(listed.merge(stored, clock.now()))
             }
         };
-        self.0.iter().map(merge).collect()
+        let answers: Vec<_> = self.0.iter().map(merge).collect();
+        #[cfg(feature = "tracing")]
+        for (screening, answer) in self.0.iter().zip(&answers) {
+            if let (Ok(screening), Ok(answer)) = (screening, answer) {
+                crate::events::record_answer(screening.request(), answer);
+            }
+        }
+        answers
     }
 }
 

@@ -75,6 +75,9 @@ pub(crate) enum Charging {
 
 impl RateLimitLayer {
     /// A layer with one rule: this policy for the key of each request.
+    ///
+    /// # Panics
+    /// Panics if the policy has no [name](Policy::is_named).
     pub fn new(limiter: impl Into<Limiter>, policy: Policy, key: KeyExtractor) -> Self {
         RateLimitLayer::with_rules(limiter, [Rule::new(policy, key)])
     }
@@ -251,11 +254,13 @@ impl Config {
     }
 
     pub(crate) fn reports_errors(&self) -> bool {
-        self.on_error.is_some()
+        self.on_error.is_some() || cfg!(feature = "tracing")
     }
 
     /// Reports the error of an operation after the decision.
     pub(crate) fn report(&self, error: &StoreError) {
+        #[cfg(feature = "tracing")]
+        tracing::debug!(target: "tollgate_tower", %error, "the store failed after the admission");
         if let Some(report) = &self.on_error {
             report(error);
         }

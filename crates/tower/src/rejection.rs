@@ -154,6 +154,8 @@ pub enum BodyFormat {
 
 /// The response to a rejected request.
 pub(crate) fn response(config: &Config, rejection: &Rejection, head: &Parts) -> Response<Bytes> {
+    #[cfg(feature = "tracing")]
+    tracing::debug!(target: "tollgate_tower", status = rejection.status().as_u16(), "{rejection}");
     let mut headers = HeaderMap::new();
     if let Rejection::Denied(denial) = rejection {
         tollgate_headers::write(&config.header_styles, &mut headers, denial.decisions());

@@ -25,9 +25,9 @@ pub enum Listed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyList {
     /// Sorted for binary search.
-    exact: Arc<[Box<[u8]>]>,
+    pub(super) exact: Arc<[Box<[u8]>]>,
     /// Without the star, sorted so that equal lists compare equal.
-    prefixes: Arc<[Box<[u8]>]>,
+    pub(super) prefixes: Arc<[Box<[u8]>]>,
 }
 
 impl KeyList {

@@ -2,6 +2,9 @@
 
 mod ban;
 mod key_list;
+mod on_store_error;
+#[cfg(feature = "serde")]
+mod serialize;
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -18,6 +21,7 @@ use crate::notation::{NotationError, parse_limits};
 pub(crate) use ban::MAX_DENIALS;
 pub use ban::{Ban, BanError, BanState};
 pub use key_list::{KeyList, Listed};
+pub use on_store_error::OnStoreError;
 
 /// The most limits of a policy.
 pub const MAX_LIMITS: usize = 16;
@@ -25,32 +29,6 @@ pub const MAX_LIMITS: usize = 16;
 pub const LOG_ENTRIES: usize = 10_000;
 /// The least value of that maximum.
 const MIN_LOG_ENTRIES: usize = 4;
-
-/// What a policy answers while its store is unavailable. The strictest answer is the greatest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum OnStoreError {
-    /// Admits every request and charges nothing.
-    Allow,
-    /// Decides in the process, with its share of each limit: the shares of all processes add up to the
-    /// limit. Without a limiter that knows the processes, every request is denied.
-    #[default]
-    Local,
-    /// Denies every request.
-    Deny,
-}
-
-impl OnStoreError {
-    /// The name in configuration files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            OnStoreError::Allow => "allow",
-            OnStoreError::Local => "local",
-            OnStoreError::Deny => "deny",
-        }
-    }
-}
 
 /// A named list of limits in canonical order. Cloning is cheap.
 ///
@@ -164,6 +142,13 @@ impl Policy {
         Policy::from_parts(name.to_owned(), limits.into_iter().collect())
     }
 
+    /// Creates a policy whose name is the canonical text of its limits.
+    fn unnamed(limits: Vec<Limit>) -> Result<Policy, PolicyError> {
+        let limits = canonical(limits)?;
+        let name = alloc::format!("={}", Canonical(&limits));
+        Policy::from_parts(name, limits.into_vec())
+    }
+
     fn from_parts(name: String, limits: Vec<Limit>) -> Result<Policy, PolicyError> {
         let limits = canonical(limits)?;
         let name_hash = Policy::hash_of_name(&name);
@@ -189,6 +174,34 @@ impl Policy {
     #[must_use]
     pub fn shadow(self) -> Policy {
         self.with(|parts| parts.shadow = true)
+    }
+
+    /// The same policy with another name: one that is parsed from text has none of its own.
+    ///
+    /// # Errors
+    /// The name is not valid, see [`Policy::new`].
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::Policy;
+    /// let login = "5/15min log".parse::<Policy>()?.with_name("login")?;
+    /// assert!(login.is_named());
+    /// assert_eq!(login.to_string(), "5/15min log");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_name(self, name: &str) -> Result<Policy, PolicyError> {
+        if !is_plain_name(name) {
+            return Err(PolicyError::Name);
+        }
+        let name_hash = Policy::hash_of_name(name);
+        Ok(self.with(|parts| (parts.name, parts.name_hash) = (name.into(), name_hash)))
+    }
+
+    /// Whether the policy has a name of its own. The name of a policy that is parsed from text is its
+    /// text, so that it counts together with every other policy of that text.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        !self.name().starts_with('=')
     }
 
     /// The same policy with other limits.
@@ -419,7 +432,7 @@ fn is_reserved_name(name: &str) -> bool {
 ///
 /// The policy has the name `=` plus its canonical text. Policies of the same text therefore **count
 /// together**, wherever they are parsed; they never share usage with a named policy. For limits that
-/// a program defines, use [`Policy::named`].
+/// a program defines, use [`Policy::named`] or [`Policy::with_name`].
 ///
 /// # Example
 /// ```
@@ -434,9 +447,7 @@ impl FromStr for Policy {
 
     fn from_str(text: &str) -> Result<Self, NotationError> {
         let invalid = |error| NotationError::from_policy(text, error);
-        let limits = canonical(parse_limits(text)?).map_err(invalid)?;
-        let name = alloc::format!("={}", Canonical(&limits));
-        Policy::from_parts(name, limits.into_vec()).map_err(invalid)
+        Policy::unnamed(parse_limits(text)?).map_err(invalid)
     }
 }
 

@@ -31,8 +31,8 @@ use crate::policies::PolicyCache;
 ///
 /// let limiter = MemoryLimiter::new();
 /// let api = Policy::named("api", "2/h burst 2")?;
-/// assert!(limiter.check(&api, "user:42").allowed());
-/// assert!(limiter.check(&api, "user:42").allowed());
+/// assert!(limiter.check(&api, "user:42").allowed);
+/// assert!(limiter.check(&api, "user:42").allowed);
 /// let outcome = limiter.check(&api, "user:42").outcome();
 /// assert!(matches!(outcome, Outcome::Denied(Denied::RetryAfter(_))));
 /// # Ok::<(), tollgate::PolicyError>(())
@@ -85,11 +85,11 @@ impl MemoryLimiterBuilder {
     /// let clock = ManualClock::default();
     /// let limiter = MemoryLimiter::builder().clock(clock.clone()).build();
     /// let login = Policy::named("login", "1/min log")?;
-    /// assert!(limiter.check(&login, "eve").allowed());
+    /// assert!(limiter.check(&login, "eve").allowed);
     /// clock.advance(Duration::from_micros(59_999_999));
-    /// assert!(!limiter.check(&login, "eve").allowed());
+    /// assert!(!limiter.check(&login, "eve").allowed);
     /// clock.advance(Duration::from_micros(1));
-    /// assert!(limiter.check(&login, "eve").allowed());
+    /// assert!(limiter.check(&login, "eve").allowed);
     /// # Ok::<(), tollgate::PolicyError>(())
     /// ```
     ///
@@ -179,10 +179,13 @@ impl MemoryLimiter {
     pub fn check_cost(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
         let mut buffer = KeyBuffer::new();
         let key = key.as_key(&mut buffer);
-        match policy.listed(key.as_bytes()) {
+        let decision = match policy.listed(key.as_bytes()) {
             Some(listed) => Decision::from_list(listed, self.now()),
             None => self.0.store.check(policy, key, cost, random_id),
-        }
+        };
+        #[cfg(feature = "tracing")]
+        crate::events::record(policy, &decision);
+        decision
     }
 
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
@@ -276,6 +279,13 @@ impl MemoryLimiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
+        let answer = self.decide_screened(request)?;
+        #[cfg(feature = "tracing")]
+        crate::events::record_answer(request, &answer);
+        Ok(answer)
+    }
+
+    fn decide_screened(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         let listed = match lists::screen(request)? {
             Screening::Unlisted(request) => return self.0.store.decide_now(&request),
             Screening::Listed(listed) => listed,
@@ -383,7 +393,7 @@ mod tests {
         assert_eq!((settled[1].granted, settled[1].remaining, settled[1].changed), (5, 4, true));
         let root = Key::new(b"root").unwrap();
         let listed = limiter.settle(&user, root, b"any", Cost::ONE).unwrap();
-        assert!(listed.allowed() && !listed.changed);
+        assert!(listed.allowed && !listed.changed);
         let bob = Key::new(b"bob").unwrap();
         let unknown = limiter.settle(&user, bob, b"any", Cost::ONE);
         assert_eq!(unknown, Err(RequestError::UnknownCharge));

@@ -2,6 +2,8 @@
 
 mod cache;
 mod changes;
+#[cfg(feature = "serde")]
+mod serialize;
 mod variants;
 
 use std::collections::HashMap;

@@ -6,6 +6,7 @@ mod charging;
 mod client;
 mod concurrency;
 mod denial;
+mod events;
 mod keys;
 mod outage;
 mod queue;

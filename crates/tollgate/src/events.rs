@@ -1,0 +1,41 @@
+//! Events for the feature `tracing`: denials, and decisions without the store.
+
+use tollgate_core::{Decision, Operation, Policy, Request};
+use tollgate_store::Answer;
+
+/// Records the decisions of a request. Only operations that decide can deny, and the denial of a peek
+/// denies nothing.
+pub(crate) fn record_answer(request: &Request<'_>, answer: &Answer) {
+    if request.operation.decides() && request.operation != Operation::Peek {
+        for (check, decision) in request.checks.iter().zip(&answer.decisions) {
+            record(check.policy, decision);
+        }
+    }
+}
+
+/// Records a decision. The key is left out, because it may be personal data.
+#[inline]
+pub(crate) fn record(policy: &Policy, decision: &Decision) {
+    if decision.allowed && !decision.degraded && !decision.shadow {
+        return;
+    }
+    record_remarkable(policy, decision);
+}
+
+#[cold]
+fn record_remarkable(policy: &Policy, decision: &Decision) {
+    let message = match (decision.allowed, decision.is_shadow_denial()) {
+        (false, _) => "denied",
+        (true, true) => "denied in shadow mode",
+        (true, false) if decision.degraded => "admitted without the store",
+        (true, false) => return,
+    };
+    tracing::debug!(
+        target: "tollgate",
+        policy = policy.name(),
+        reason = decision.reason_name(),
+        retry_after_us = decision.retry_after.map(|time| time.get()),
+        degraded = decision.degraded,
+        "{message}",
+    );
+}
