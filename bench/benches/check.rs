@@ -23,7 +23,7 @@ struct Tollgate(MemoryLimiter, Policy);
 
 impl KeyedLimiter for Tollgate {
     fn check(&self, key: &String) -> bool {
-        Key::new(key).is_ok_and(|key| self.0.check(&self.1, key).allowed())
+        Key::new(key).is_ok_and(|key| self.0.check(&self.1, key).allowed)
     }
 }
 

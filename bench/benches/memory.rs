@@ -59,7 +59,7 @@ fn measure(limiter: &str) -> usize {
             let policy: Policy = limits.parse().expect("valid limits");
             for key in keys {
                 let key = Key::new(&key).expect("a valid key");
-                assert!(table.check(&policy, key).allowed());
+                assert!(table.check(&policy, key).allowed);
             }
             let resident = resident_bytes();
             println!("  {:?}, {} bytes", table.stats(), table.bytes());

@@ -95,7 +95,7 @@ pub struct LimitDecision {
 
 /// The decision about one check.
 ///
-/// A denial is a decision, not an error: see [`Decision::allowed`].
+/// A denial is a decision, not an error: see [`Decision::outcome`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "a denied request must not proceed"]
 #[non_exhaustive]
@@ -106,9 +106,10 @@ pub struct Decision {
     pub reason: Reason,
     /// Whether the cost exceeds the capacity, so that waiting does not help.
     pub never: bool,
-    /// The capacity of the binding limit.
+    /// The capacity of the binding limit; [`Cost::MAX`] for a key on the allow list.
     pub capacity: u64,
-    /// The greatest cost that would be admitted after this decision.
+    /// The greatest cost that would be admitted after this decision; [`Cost::MAX`] for a key on the allow
+    /// list, and 0 if only the policy decided, without the store.
     pub remaining: u64,
     /// When the same cost is admitted if there is no other traffic: exactly then, and not a
     /// microsecond earlier. `None` if it was admitted, never will be, or the key is blocked for
@@ -163,15 +164,18 @@ impl Decision {
         Decision { time, ..Decision::default() }
     }
 
-    /// Creates the decision about a key on a list. No limit is checked.
+    /// Creates the decision about a key on a list. No limit is checked: a key on the allow list may spend
+    /// any cost, so `capacity` and `remaining` are [`Cost::MAX`].
     pub fn from_list(listed: Listed, time: Timestamp) -> Decision {
-        let (allowed, reason) = match listed {
-            Listed::Allow => (true, Reason::AllowList),
-            Listed::Deny => (false, Reason::DenyList),
+        let (allowed, reason, spendable) = match listed {
+            Listed::Allow => (true, Reason::AllowList, Cost::MAX.get()),
+            Listed::Deny => (false, Reason::DenyList, 0),
         };
         Decision {
             allowed,
             reason,
+            capacity: spendable,
+            remaining: spendable,
             details: Details::Few(0, Default::default()),
             ..Decision::denied(time)
         }
@@ -196,7 +200,7 @@ impl Decision {
     /// use tollgate_core::{Decision, Micros, Timestamp};
     /// let denied = Decision::from_store(false, Some(Micros::from_secs(3)), Timestamp::EPOCH);
     /// let later = denied.repeated_after(Micros::from_secs(1));
-    /// assert_eq!(later.retry_after(), Some(Micros::from_secs(2)));
+    /// assert_eq!(later.retry_after, Some(Micros::from_secs(2)));
     /// assert_eq!(later.time.as_micros(), 1_000_000);
     /// ```
     pub fn repeated_after(&self, elapsed: Micros) -> Decision {
@@ -217,18 +221,6 @@ impl Decision {
             pass(&mut limit.reset_after);
         }
         later
-    }
-
-    /// Whether the request is admitted.
-    #[must_use]
-    pub const fn allowed(&self) -> bool {
-        self.allowed
-    }
-
-    /// When the same cost would be admitted; `None` if there is no such time.
-    #[must_use]
-    pub const fn retry_after(&self) -> Option<Micros> {
-        self.retry_after
     }
 
     /// How long the key is banned, if the ban ends later than the limits would deny: also for the

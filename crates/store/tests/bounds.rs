@@ -48,7 +48,7 @@ fn ten_million_keys_need_constant_memory_and_a_denied_key_stays_denied() {
     for index in 0..10_000_000_u32 {
         let key = index.to_be_bytes();
         let key = Key::new(&key).unwrap();
-        assert!(bench.store.check(&simple, key, Cost::ONE, || unreachable!()).allowed());
+        assert!(bench.store.check(&simple, key, Cost::ONE, || unreachable!()).allowed);
         if index % 1_000_000 == 999_999 {
             let (keys, bytes) = (bench.store.stats().keys, bench.store.bytes());
             assert!(keys <= 1_000_000, "{keys} keys");
@@ -60,7 +60,7 @@ fn ten_million_keys_need_constant_memory_and_a_denied_key_stays_denied() {
     }
     let stats = bench.store.stats();
     assert!(stats.evicted >= 9_000_000 && stats.full == 0, "{stats:?}");
-    assert!(!bench.check(&limit, "attacker").allowed(), "eviction must not reset a denied key");
+    assert!(!bench.check(&limit, "attacker").allowed, "eviction must not reset a denied key");
 }
 
 #[test]
@@ -105,15 +105,15 @@ fn a_refund_makes_an_entry_evictable_sooner() {
 fn denying_blocked_and_leased_keys_are_never_evicted() {
     let bench = Bench::new(3, TableFull::Deny);
     let (log, jobs) = (policy("1/min log"), policy("5 concurrent lease 10min"));
-    assert!(bench.check(&log, "denying").allowed());
-    assert!(bench.check(&jobs, "leased").allowed());
+    assert!(bench.check(&log, "denying").allowed);
+    assert!(bench.check(&jobs, "leased").allowed);
     let _ = bench.execute(Operation::Block { span: None }, &log, "blocked", Cost::ZERO);
     // The other keys recover later than those that must stay.
     let other = policy("10/d");
     for index in 0..1_000 {
-        assert!(bench.check(&other, &format!("flood {index}")).allowed());
+        assert!(bench.check(&other, &format!("flood {index}")).allowed);
     }
-    assert!(!bench.check(&log, "denying").allowed());
+    assert!(!bench.check(&log, "denying").allowed);
     assert_eq!(bench.check(&log, "blocked").reason, Reason::Blocked);
     assert_eq!(bench.execute(Operation::Peek, &jobs, "leased", Cost::ONE).remaining, 4);
 }
@@ -123,12 +123,12 @@ fn a_full_table_decides_as_configured() {
     for (decision, allowed) in [(TableFull::Deny, false), (TableFull::Allow, true)] {
         let bench = Bench::new(2, decision);
         let limit = policy("1/min log");
-        assert!(bench.check(&limit, "a").allowed() && bench.check(&limit, "b").allowed());
+        assert!(bench.check(&limit, "a").allowed && bench.check(&limit, "b").allowed);
         let third = bench.check(&limit, "c");
         assert_eq!((third.allowed, third.reason), (allowed, Reason::Store));
         assert_eq!(third.retry_after, Some(Micros::from_secs(60)).filter(|_| !allowed));
         assert_eq!(bench.store.stats().full, 1);
-        assert!(!bench.check(&limit, "a").allowed(), "other keys are unaffected");
+        assert!(!bench.check(&limit, "a").allowed, "other keys are unaffected");
         bench.clock.advance(Micros::from_secs(60));
         assert_eq!(bench.check(&limit, "c").reason, Reason::Limit, "there is room again");
     }
@@ -158,7 +158,7 @@ fn a_repeated_lease_does_not_exceed_the_bound() {
     let bench = Bench::new(1, TableFull::Deny);
     let jobs = policy("1 concurrent lease 60s");
     let lease = Id::from_u128(1);
-    assert!(bench.execute(Operation::Acquire { lease }, &jobs, "a", Cost::ONE).allowed());
+    assert!(bench.execute(Operation::Acquire { lease }, &jobs, "a", Cost::ONE).allowed);
     let checks = [b"a", b"b"].map(|key| Check { policy: &jobs, key, cost: Cost::ONE });
     let request =
         Request { operation: Operation::Acquire { lease }, checks: &checks, request_id: None };
@@ -193,8 +193,8 @@ fn a_policy_with_its_own_bound_does_not_evict_other_keys() {
     let _ = bench.check(&shared, "a");
     let _ = bench.check(&shared, "b");
     for index in 0..100 {
-        assert!(bench.check(&own, &format!("flood {index}")).allowed());
+        assert!(bench.check(&own, &format!("flood {index}")).allowed);
     }
-    assert!(!bench.check(&shared, "a").allowed() && !bench.check(&shared, "b").allowed());
+    assert!(!bench.check(&shared, "a").allowed && !bench.check(&shared, "b").allowed);
     assert_eq!(bench.store.stats().keys, 5);
 }

@@ -84,7 +84,7 @@ impl Victim {
         };
         report(&format!("begin {key}"));
         // In a long run the places of requests in flight run out.
-        let charged = self.execute(operation, key, 1).allowed() || key < BLOCKED;
+        let charged = self.execute(operation, key, 1).allowed || key < BLOCKED;
         report(&format!("{} {key}", if charged { "done" } else { "denied" }));
     }
 }

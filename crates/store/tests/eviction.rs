@@ -58,10 +58,10 @@ fn a_key_that_has_used_most_of_its_limit_stays_known_during_a_flood_of_new_keys(
     for limits in LIMITS {
         let (bench, calm, policy) = (Bench::new(), Bench::new(), named("api", limits));
         for bench in [&bench, &calm] {
-            (0..9).for_each(|_| assert!(bench.check(&policy, "victim", 1).allowed(), "{limits}"));
+            (0..9).for_each(|_| assert!(bench.check(&policy, "victim", 1).allowed, "{limits}"));
         }
         for index in 0..100_000 {
-            assert!(bench.check(&policy, &format!("invented {index}"), 1).allowed(), "{limits}");
+            assert!(bench.check(&policy, &format!("invented {index}"), 1).allowed, "{limits}");
             bench.clock.advance(Micros::new(1_000));
         }
         calm.clock.set(bench.clock.now());
@@ -80,7 +80,7 @@ fn a_flood_of_one_policy_leaves_the_share_of_another() {
     let (api, flooded) = (named("api", "1000/d"), named("search", "2/d"));
     let keys: Vec<_> = (0..MAX_KEYS / 4).map(|index| format!("user {index}")).collect();
     for key in &keys {
-        assert!(bench.check(&api, key, 1).allowed());
+        assert!(bench.check(&api, key, 1).allowed);
     }
     for index in 0..100_000 {
         let _ = bench.check(&flooded, &format!("invented {index}"), 1);
@@ -96,7 +96,7 @@ fn a_flood_of_new_keys_evicts_no_ban_and_counted_denials_last() {
     let login = named("login", "1/s fixed").with_ban(Ban::new(4, hour, day).unwrap());
     let bench = Bench::new();
     for (key, denials) in [("banned", 4), ("counted", 3)] {
-        assert!(bench.check(&login, key, 1).allowed());
+        assert!(bench.check(&login, key, 1).allowed);
         (0..denials).for_each(|_| assert_eq!(bench.check(&login, key, 1).reason, Reason::Limit));
     }
     bench.clock.advance(Micros::from_secs(60));
@@ -108,7 +108,7 @@ fn a_flood_of_new_keys_evicts_no_ban_and_counted_denials_last() {
     }
     assert!(bench.store.stats().evicted > 19_000);
     assert_eq!(bench.check(&login, "banned", 1).reason, Reason::Banned);
-    assert!(bench.check(&login, "counted", 1).allowed());
+    assert!(bench.check(&login, "counted", 1).allowed);
     let denied = bench.check(&login, "counted", 1);
     assert_eq!((denied.reason, denied.retry_after), (Reason::Limit, Some(day)), "the fourth");
 }
@@ -127,7 +127,7 @@ fn a_table_full_of_denying_keys_of_one_policy_admits_new_keys_of_another() {
     let keys: Vec<_> = (0..MAX_KEYS / 4).map(|index| format!("user {index}")).collect();
     for key in &keys {
         let decision = bench.check(&api, key, 9);
-        assert!(decision.allowed() && decision.reason == Reason::Limit, "{key}: {decision:?}");
+        assert!(decision.allowed && decision.reason == Reason::Limit, "{key}: {decision:?}");
     }
     for key in &keys {
         assert_eq!(bench.remaining(&api, key), 1, "{key}");
@@ -183,11 +183,11 @@ fn a_refund_or_a_reset_makes_room_in_a_full_table() {
     let limit = named("login", "1/d fixed");
     let admitted: Vec<_> = (0..4 * MAX_KEYS)
         .map(|index| format!("user {index}"))
-        .filter(|key| bench.check(&limit, key, 1).allowed())
+        .filter(|key| bench.check(&limit, key, 1).allowed)
         .collect();
     assert_eq!(admitted.len(), MAX_KEYS);
     let new = |prefix: &str| {
-        let admits = |index: &usize| bench.check(&limit, &format!("{prefix} {index}"), 1).allowed();
+        let admits = |index: &usize| bench.check(&limit, &format!("{prefix} {index}"), 1).allowed;
         (0..1_000).filter(admits).count()
     };
     assert_eq!(new("refused"), 0);

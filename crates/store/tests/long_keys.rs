@@ -85,7 +85,7 @@ fn long_keys_can_be_blocked_inspected_and_reset() {
     let _ = execute(&store, check, &key, None).unwrap();
     let _ = execute(&store, Operation::Block { span: None }, &key, None).unwrap();
     assert_eq!(execute(&store, check, &key, None).unwrap().reason, Reason::Blocked);
-    assert!(execute(&store, check, &other, None).unwrap().allowed());
+    assert!(execute(&store, check, &other, None).unwrap().allowed);
     let inspection = store.inspect(&policy, Key::new(&key).unwrap());
     assert_eq!((inspection.block, inspection.limits[0].used), (Some(Block::Forever), 1));
     let _ = execute(&store, Operation::Unblock, &key, None).unwrap();

@@ -34,7 +34,7 @@ fn policy(limits: &str) -> Policy {
 }
 
 fn check(store: &MemoryStore, policy: &Policy, key: &str) -> bool {
-    store.check(policy, Key::new(key).unwrap(), Cost::ONE, || Id::from_u128(1)).allowed()
+    store.check(policy, Key::new(key).unwrap(), Cost::ONE, || Id::from_u128(1)).allowed
 }
 
 fn together(store: &MemoryStore, policy: &Policy, keys: &[&str], id: Option<&[u8]>) -> Answer {

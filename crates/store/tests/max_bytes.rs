@@ -128,7 +128,7 @@ fn states_that_grow_on_the_fast_path_are_counted_and_bounded() {
         bench.store.check(&policy, key, Cost::ONE, || Id::from_u128(1))
     };
     for index in 0..100_000 {
-        assert!(check(index % 1_000).allowed());
+        assert!(check(index % 1_000).allowed);
     }
     bench.assert_accounted("logs of 100 entries");
     for index in 0..300_000 {
@@ -148,7 +148,7 @@ fn request_ids_and_reservations_are_counted() {
         let policy = if index % 2 == 0 { &policy } else { &wide };
         let id = key(index, 200);
         let check = Operation::Check { lease: None };
-        assert!(bench.execute(check, policy, &id, Some(&id)).allowed());
+        assert!(bench.execute(check, policy, &id, Some(&id)).allowed);
     }
     let stats = bench.store.stats();
     assert!(stats.request_id_bytes > 20_000 * 400, "{stats:?}");
@@ -190,12 +190,12 @@ fn a_flood_of_new_keys_stays_within_the_bound_and_evicts_itself() {
         let (policy, other) = (named("api", limits), named("own", limits).with_max_keys(100_000));
         let bench = Bench::new(|builder| builder.max_bytes(3 * MIB).max_keys(100_000));
         for _ in 0..9 {
-            assert!(bench.check(&policy, b"victim").allowed());
+            assert!(bench.check(&policy, b"victim").allowed);
         }
         for index in 0..60_000 {
             let key = key(index, 200 + index % 100);
-            assert!(bench.check(&policy, &key).allowed(), "{limits}: {index}");
-            assert!(bench.check(&other, &key).allowed(), "{limits}: {index}");
+            assert!(bench.check(&policy, &key).allowed, "{limits}: {index}");
+            assert!(bench.check(&other, &key).allowed, "{limits}: {index}");
             if index % 1_000 == 0 {
                 let (counted, allocated) = (bench.store.bytes(), bench.allocated());
                 assert!(counted <= 3 * MIB + ALLOWANCE, "{limits}: {counted} bytes");
@@ -247,7 +247,7 @@ fn checks_that_need_memory_are_refused_if_no_key_can_be_evicted() {
         let configure = |builder: MemoryStoreBuilder| builder.max_bytes(MIB).table_full(table_full);
         let bench = Bench::new(configure);
         let (login, log) = (named("login", "1/d fixed"), named("log", "1000000/d log"));
-        assert!(bench.check(&log, b"a log").allowed());
+        assert!(bench.check(&log, b"a log").allowed);
         for index in 0..20_000 {
             let _ = bench.check(&login, &key(index, 200));
         }
@@ -277,7 +277,7 @@ fn request_ids_take_at_most_half_and_the_newest_are_remembered() {
     let bench = Bench::new(|builder| builder.max_bytes(2 * MIB));
     let check = Operation::Check { lease: None };
     for index in 0..30_000 {
-        assert!(bench.execute(check, &policy, b"key", Some(&key(index, 256))).allowed());
+        assert!(bench.execute(check, &policy, b"key", Some(&key(index, 256))).allowed);
         let again = bench.execute(check, &policy, b"key", Some(&key(index, 256)));
         assert!(again.replayed, "request {index}");
     }

@@ -37,7 +37,7 @@ async fn serve(limiter: Limiter, requests: usize) -> Result<usize, Box<dyn Error
     let api = limiter.limit("5/min log")?;
     let mut passed = 0;
     for _ in 0..requests {
-        passed += usize::from(limiter.check(&api, Key::new("user:42")?).await.allowed());
+        passed += usize::from(limiter.check(&api, Key::new("user:42")?).await.allowed);
     }
     Ok(passed)
 }
@@ -61,10 +61,10 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let api = limiter.limit("5/min log")?;
     let key = Key::new("user:42")?;
     let denied = block_on(limiter.check(&api, key));
-    println!("denied: retry in {} s", denied.retry_after().unwrap_or_default());
+    println!("denied: retry in {} s", denied.retry_after.unwrap_or_default());
     let reset = block_on(limiter.execute(Operation::Reset, &api, key, Cost::ZERO))?;
     println!("after a reset: {} left", reset.remaining);
-    assert_eq!((denied.allowed(), reset.remaining), (false, 5));
+    assert_eq!((denied.allowed, reset.remaining), (false, 5));
 
     // An invalid request is an error with a remedy, on every store.
     let wrong: Result<_, StoreError> =

@@ -16,14 +16,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reports: Policy = "2 concurrent lease 60s".parse()?;
     let tenant = Key::new("tenant:acme")?;
     let show = |what: &str, decision: Decision, expected: &str| {
-        let status = match (decision.allowed(), decision.changed) {
+        let status = match (decision.allowed, decision.changed) {
             (false, _) => "denied",
             (true, false) => "nothing to do",
             (true, true) => "done",
         };
         let used = limiter.inspect(&reports, tenant).limits[0].used;
         let retry = decision
-            .retry_after()
+            .retry_after
             .map_or(String::new(), |retry_after| format!(", retry in {retry_after} s"));
         println!("{:>4}  {used:>4}  {what:<23}  {status}{retry}", clock.now().to_string());
         assert_eq!(status, expected);

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{time}  {cost:>4}  {:<14}  {status}", format!("{left:?}"));
         let remaining: Vec<_> = decision.limits().iter().map(|limit| limit.remaining).collect();
         assert_eq!(
-            (&remaining[..], decision.retry_after()),
+            (&remaining[..], decision.retry_after),
             (&left[..], retry_after.map(Micros::from_secs))
         );
     };
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show(5, 2, 11, [10, 100, 220], None);
     println!("06:30:00  10 a minute, 22 times");
     for minute in 30..52 {
-        assert!(check(minute, 0, 10).allowed());
+        assert!(check(minute, 0, 10).allowed);
     }
     show(59, 59, 1, [10, 120, 0], Some(5 * 60 + 1));
     show(60, 0, 1, [10, 120, 0], Some(5 * 60));

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let user = Key::new("user:42")?;
     for (at, sent, expected) in [(8, 4, 4), (20, 7, 6), (24, 1, 0), (32, 5, 4)] {
         hour(at);
-        let passed = (0..sent).filter(|_| limiter.check(sms, user).allowed()).count();
+        let passed = (0..sent).filter(|_| limiter.check(sms, user).allowed).count();
         println!("{at:>4}  {sent:>4}  {passed:>6}");
         assert_eq!(passed, expected);
     }
@@ -44,14 +44,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (at, cents, allowed, left) in TRANSFERS {
         hour(at);
         let decision = limiter.check_cost(transfer, customer, Cost::from(cents));
-        let status = if decision.allowed() { "allowed" } else { "denied" };
-        let retry_after = match decision.retry_after() {
+        let status = if decision.allowed { "allowed" } else { "denied" };
+        let retry_after = match decision.retry_after {
             Some(span) => format!("{} h", span.get() / 3_600_000_000),
             None if decision.never => "never".into(),
             None => "-".into(),
         };
         println!("{at:>4}  {cents:>7}  {status:<7}  {:>6}  {retry_after}", decision.remaining);
-        assert_eq!((decision.allowed(), decision.remaining), (allowed, left));
+        assert_eq!((decision.allowed, decision.remaining), (allowed, left));
     }
     Ok(())
 }

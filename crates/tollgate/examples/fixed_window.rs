@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (later_us, hits, expected) in rows {
         clock.advance(Micros::new(later_us));
         let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&per_ip, ip)).collect();
-        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
-        let retry_after = decisions.iter().find_map(|decision| decision.retry_after());
+        let passed = decisions.iter().filter(|decision| decision.allowed).count();
+        let retry_after = decisions.iter().find_map(|decision| decision.retry_after);
         let retry_after = retry_after.map_or("-".into(), |retry_after| retry_after.to_string());
         println!("{:>9}  {hits:>4}  {passed:>6}  {retry_after:>8}", clock.now().to_string());
         assert_eq!(passed, expected);
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let racing = Key::new("203.0.113.8")?;
     let passed = thread::scope(|scope| {
-        let hit = || limiter.check(&per_ip, racing).allowed();
+        let hit = || limiter.check(&per_ip, racing).allowed;
         let threads: Vec<_> = (0..100).map(|_| scope.spawn(hit)).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|join| *join).count()
     });

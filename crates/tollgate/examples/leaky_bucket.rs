@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let queued = limiter.check(&queue, key);
         let passed = limiter.check(&bucket, key);
-        if queued.allowed() {
+        if queued.allowed {
             departures.push(clock.now().saturating_add(queued.delay));
         }
         if [1, 2, 3, 100, 101, 102, 104, 105, 106].contains(&request) {
@@ -36,10 +36,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Outcome::Denied(denied) => denied.to_string(),
             };
             let at = clock.now().to_string();
-            let through = if passed.allowed() { "at once" } else { "denied" };
+            let through = if passed.allowed { "at once" } else { "denied" };
             println!("{request:>7}  {at:>4}  {status:<23}  {through}");
         }
-        assert_eq!(queued.allowed(), !(102..=104).contains(&request));
+        assert_eq!(queued.allowed, !(102..=104).contains(&request));
         assert_eq!(passed.delay, Micros::ZERO);
     }
 

@@ -21,7 +21,7 @@ impl Login {
 
     /// `None` if the attempt is allowed, otherwise the time to wait.
     fn attempt(&self, user: &str) -> Result<Option<Micros>, Box<dyn Error>> {
-        Ok(self.limiter.check(&self.attempts, Key::new(user)?).retry_after())
+        Ok(self.limiter.check(&self.attempts, Key::new(user)?).retry_after)
     }
 }
 

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let answer = limiter.decide(&Request { operation, checks: &checks, request_id: None })?;
         let remaining: Vec<_> =
             answer.decisions.iter().map(|decision| decision.remaining).collect();
-        let status = match answer.decisions.iter().position(|decision| !decision.allowed()) {
+        let status = match answer.decisions.iter().position(|decision| !decision.allowed) {
             Some(index) => format!("denied by {}", checks[index].policy.name()),
             None => "allowed".into(),
         };

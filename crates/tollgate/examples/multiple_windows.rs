@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (patient, stubborn) = (Key::new("203.0.113.7")?, Key::new("203.0.113.8")?);
     let hits = |ip, hits| {
         let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&per_ip, ip)).collect();
-        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
-        let denial = decisions.iter().find(|decision| !decision.allowed());
+        let passed = decisions.iter().filter(|decision| decision.allowed).count();
+        let denial = decisions.iter().find(|decision| !decision.allowed);
         let by = denial.map(|denial| per_ip.limits()[denial.binding].spec().window);
         let shown = by.map_or(String::new(), |window| format!("  by the last {window} s"));
         (passed, format!("{passed} of {hits}{shown}"))

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(error) => error.to_string(),
             Ok(answer) => {
                 let decision = &answer.decisions[0];
-                let status = if decision.allowed() { "allowed" } else { "denied" };
+                let status = if decision.allowed { "allowed" } else { "denied" };
                 let replayed = if decision.replayed { ", replayed" } else { "" };
                 format!("{status}{replayed}, {} left", decision.remaining)
             }
@@ -42,9 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let retry = send("a1", 300)?;
     assert!(retry.replayed && retry.remaining == 700 && retry.time == first.time);
     assert_eq!(send("a1", 400), Err(RequestError::RequestIdReused));
-    assert!(!send("b2", 800)?.allowed());
+    assert!(!send("b2", 800)?.allowed);
     assert!(!send("b2", 800)?.replayed);
-    assert!(send("c3", 300)?.allowed());
+    assert!(send("c3", 300)?.allowed);
     clock.advance(Micros::from_secs(30));
     let later = send("a1", 300)?;
     assert!(!later.replayed && later.remaining == 100);

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let dan = reserve("dan")?;
     assert_eq!(dan.delay, Micros::from_secs(1));
-    assert!(!reserve("eve")?.allowed());
+    assert!(!reserve("eve")?.allowed);
 
     let reservation = dan.reservation.ok_or("an admitted reservation has an id")?;
     let cancelled = limiter.cancel(&upstream, api, reservation)?;

@@ -34,16 +34,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (time, cost, left, retry_after) in ROWS {
         clock.set(Timestamp::from_micros(time));
         let decision = limiter.check_cost(&policy, key, Cost::from(cost));
-        let status = if decision.allowed() { "allowed" } else { "denied" };
-        let retry =
-            decision.retry_after().map_or("-".into(), |retry_after| retry_after.to_string());
+        let status = if decision.allowed { "allowed" } else { "denied" };
+        let retry = decision.retry_after.map_or("-".into(), |retry_after| retry_after.to_string());
         let at = clock.now().to_string();
         println!("{at:>9}  {cost:>4}  {status:<7}  {:>4}  {retry:>8}", decision.remaining);
         assert_eq!(
-            (decision.remaining, decision.retry_after()),
+            (decision.remaining, decision.retry_after),
             (left, retry_after.map(Micros::new))
         );
-        if decision.allowed() {
+        if decision.allowed {
             admitted.push((time, cost));
         }
     }

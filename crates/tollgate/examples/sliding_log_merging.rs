@@ -20,23 +20,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (burst, frequent) = (Key::new("user:42")?, Key::new("user:43")?);
 
     println!("{policy}\n\nseven requests in the same microsecond");
-    let passed = (0..7).filter(|_| limiter.check(&policy, burst).allowed()).count();
+    let passed = (0..7).filter(|_| limiter.check(&policy, burst).allowed).count();
     println!("  {passed} passed");
     assert_eq!(passed, 5);
 
     println!("\nfive requests, then one every ten seconds");
     println!("{:>4}  {:<7}  {:>8}", "at", "", "retry in");
-    let first = (0..5).filter(|_| limiter.check(&policy, frequent).allowed()).count();
+    let first = (0..5).filter(|_| limiter.check(&policy, frequent).allowed).count();
     assert_eq!(first, 5);
     for second in (10..=70).step_by(10) {
         clock.set(Timestamp::EPOCH.saturating_add(Micros::from_secs(second)));
         let decision = limiter.check(&policy, frequent);
-        let status = if decision.allowed() { "allowed" } else { "denied" };
+        let status = if decision.allowed { "allowed" } else { "denied" };
         let retry_after =
-            decision.retry_after().map_or("-".into(), |retry_after| retry_after.to_string());
+            decision.retry_after.map_or("-".into(), |retry_after| retry_after.to_string());
         println!("{second:>4}  {status:<7}  {retry_after:>8}");
         let left = (second < 60).then(|| Micros::from_secs(60 - second));
-        assert_eq!(decision.retry_after(), left, "the wait only shrinks");
+        assert_eq!(decision.retry_after, left, "the wait only shrinks");
     }
 
     // A log of four entries records five requests; the two oldest merge, and the sixth is denied.
@@ -44,9 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let key = Key::new("user:44")?;
     for _ in 0..5 {
         clock.advance(Micros::from_secs(1));
-        assert!(limiter.check(&short, key).allowed());
+        assert!(limiter.check(&short, key).allowed);
     }
-    assert!(!limiter.check(&short, key).allowed());
+    assert!(!limiter.check(&short, key).allowed);
     println!("\nfive requests in a log of four entries: {} merged", limiter.stats().merged);
     assert_eq!(limiter.stats().merged, 1);
     Ok(())

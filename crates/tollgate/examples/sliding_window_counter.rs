@@ -39,8 +39,8 @@ fn run(arrivals: &Arrivals) -> Result<(), Box<dyn Error>> {
     for (millis, sent, expected) in arrivals {
         clock.set(Timestamp::EPOCH.saturating_add(Micros::from_millis(*millis)));
         let decisions: Vec<_> = (0..*sent).map(|_| limiter.check(&policy, key)).collect();
-        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
-        let retry = decisions.last().and_then(|decision| decision.retry_after());
+        let passed = decisions.iter().filter(|decision| decision.allowed).count();
+        let retry = decisions.last().and_then(|decision| decision.retry_after);
         let retry_after = retry.map_or("-".into(), |retry| retry.to_string());
         let at = clock.now().to_string();
         println!("{at:>7}  {sent:>4}  {passed:>6}  {retry_after:>8}");
@@ -49,9 +49,9 @@ fn run(arrivals: &Arrivals) -> Result<(), Box<dyn Error>> {
         // Denied one microsecond before, allowed at that time. Peeks change nothing.
         if let Some(retry) = retry {
             clock.advance(Micros::new(retry.get() - 1));
-            assert!(!limiter.peek(&policy, key, Cost::ONE).allowed());
+            assert!(!limiter.peek(&policy, key, Cost::ONE).allowed);
             clock.advance(Micros::new(1));
-            assert!(limiter.peek(&policy, key, Cost::ONE).allowed());
+            assert!(limiter.peek(&policy, key, Cost::ONE).allowed);
         }
     }
     Ok(())

@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{policy}\n\n  at  {:<16}  tokens left  retry in", "");
     let burst = |hits: usize| {
         let decisions: Vec<_> = (0..hits).map(|_| limiter.check(&policy, user)).collect();
-        let passed = decisions.iter().filter(|decision| decision.allowed()).count();
-        let retry_after = decisions.last().and_then(|decision| decision.retry_after());
+        let passed = decisions.iter().filter(|decision| decision.allowed).count();
+        let retry_after = decisions.last().and_then(|decision| decision.retry_after);
         let shown = retry_after.map_or("-".into(), |retry_after| format!("{retry_after} s"));
         let what = format!("{passed} of {hits} passed");
         println!("{:>4}  {what:<16}  {:>11}  {shown}", clock.now().to_string(), left(user));
@@ -39,13 +39,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         if hit > 0 {
             clock.advance(Micros::from_millis(33));
         }
-        assert!(limiter.check(&policy, steady).allowed());
+        assert!(limiter.check(&policy, steady).allowed);
     }
     // 100 spent, 99 × 0.33 returned: 32.67 tokens. The missing third arrives in 33 ms.
     let more = limiter.peek(&policy, steady, Cost::from(33));
     println!("\n100 requests, one every 33 ms: {} tokens left", left(steady));
-    println!("33 more: denied, retry in {} s", more.retry_after().unwrap_or_default());
+    println!("33 more: denied, retry in {} s", more.retry_after.unwrap_or_default());
     assert_eq!(left(steady), 32);
-    assert_eq!(more.retry_after(), Some(Micros::from_millis(33)));
+    assert_eq!(more.retry_after, Some(Micros::from_millis(33)));
     Ok(())
 }

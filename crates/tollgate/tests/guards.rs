@@ -144,7 +144,7 @@ async fn waiting_does_not_count_as_a_denial_and_a_denial_does() {
         for _ in 0..2 {
             assert!(limiter.acquire(&limit, "a").await.is_err());
         }
-        let wait = limiter.peek(&limit, "a", Cost::ONE).await.retry_after().unwrap();
+        let wait = limiter.peek(&limit, "a", Cost::ONE).await.retry_after.unwrap();
         assert!(Duration::from(wait) > 9 * SECOND, "{limit} {wait}");
     }
 }

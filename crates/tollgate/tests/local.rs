@@ -39,7 +39,7 @@ async fn admitted(limiters: &[Limiter], policy: &Policy, name: &str, times: usiz
     let mut admitted = vec![0; limiters.len()];
     for _ in 0..times {
         for (limiter, count) in limiters.iter().zip(&mut admitted) {
-            *count += usize::from(limiter.check(policy, key(name)).await.allowed());
+            *count += usize::from(limiter.check(policy, key(name)).await.allowed);
         }
     }
     admitted
@@ -76,7 +76,7 @@ async fn shares_add_up_to_each_limit_and_are_charged_when_the_server_is_back() {
         named("several", "10/d log; 20/d burst 10; 12/d fixed"),
     ];
     let warm = peek(&limiters[0], &policies[0], "a").await;
-    assert!(warm.allowed() && !warm.degraded);
+    assert!(warm.allowed && !warm.degraded);
     server.kill();
     for policy in &policies {
         let counts = admitted(&limiters, policy, "a", 20).await;
@@ -85,7 +85,7 @@ async fn shares_add_up_to_each_limit_and_are_charged_when_the_server_is_back() {
         assert_eq!(sorted, [3, 3, 4], "{}", policy.name());
         let denied = limiters[0].check(policy, key("a")).await;
         assert!(denied.degraded && denied.source == Source::Fallback, "{denied:?}");
-        assert!(denied.reason == Reason::Limit && denied.retry_after().is_some(), "{denied:?}");
+        assert!(denied.reason == Reason::Limit && denied.retry_after.is_some(), "{denied:?}");
     }
     server.restart();
     wait_until_charged(&limiters).await;
@@ -115,8 +115,8 @@ async fn a_key_that_the_store_has_denied_gets_no_share() {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     for _ in 0..3 {
         let denied = limiter.check(&local, key("a")).await;
-        assert!(!denied.allowed() && denied.retry_after().is_some());
-        assert!(limiter.check(&open, key("a")).await.allowed());
+        assert!(!denied.allowed && denied.retry_after.is_some());
+        assert!(limiter.check(&open, key("a")).await.allowed);
     }
 }
 
@@ -132,7 +132,7 @@ async fn blocks_and_bans_that_this_process_has_seen_still_deny() {
     let _ = limiter.unblock(&policy, key("lifted")).await.unwrap();
     let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
     let banning = named("b", "1/min").with_ban(Ban::new(1, second, hour).unwrap());
-    assert!(limiter.check(&banning, key("banned")).await.allowed());
+    assert!(limiter.check(&banning, key("banned")).await.allowed);
     let denied = limiter.check(&banning, key("banned")).await;
     assert_eq!((denied.reason, denied.banned_for()), (Reason::Limit, Some(hour.into())));
     server.kill();
@@ -160,7 +160,7 @@ async fn leases_are_shared_and_those_of_the_store_count() {
         let mut leases = Vec::new();
         for _ in 0..4 {
             let decision = limiter.check(&policy, key("a")).await;
-            leases.extend(decision.lease.filter(|_| decision.allowed()));
+            leases.extend(decision.lease.filter(|_| decision.allowed));
         }
         leases
     };
@@ -205,7 +205,7 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     let server = Server::start();
     let limiter = &open(&server, 1).await[0];
     let policy = named("a", "1/d fixed");
-    assert!(limiter.check(&policy, key("hot")).await.allowed());
+    assert!(limiter.check(&policy, key("hot")).await.allowed);
     let calls = || {
         let stats = server.command(&["INFO", "commandstats"]).text();
         let line =
@@ -217,7 +217,7 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     while start.elapsed() < Duration::from_secs(3) {
         for _ in 0..1_000 {
             let decision = limiter.check(&policy, key("hot")).await;
-            assert!(!decision.allowed() && decision.retry_after().is_some());
+            assert!(!decision.allowed && decision.retry_after.is_some());
         }
         checks += 1_000;
     }
@@ -228,7 +228,7 @@ async fn a_key_that_is_denied_often_costs_the_server_one_call_a_second() {
     // Another process resets the key.
     let other = Limiter::open(&server.url()).await.unwrap();
     let _ = other.reset(&policy, key("hot")).await.unwrap();
-    let is_admitted = async || limiter.check(&policy, key("hot")).await.allowed();
+    let is_admitted = async || limiter.check(&policy, key("hot")).await.allowed;
     let start = Instant::now();
     while !is_admitted().await {
         assert!(start.elapsed() < Duration::from_secs(3), "the reset was not seen");

@@ -142,9 +142,9 @@ async fn each_operation_has_a_method() {
     let limiter = open(&server).await;
     let (bucket, slots) = (limiter.limit("3/h").unwrap(), policy("1 concurrent lease 60s"));
     let (one, key) = (Cost::ONE, key());
-    assert!(limiter.check(&bucket, key).await.allowed());
+    assert!(limiter.check(&bucket, key).await.allowed);
     assert_eq!(limiter.take(&bucket, key, Cost::from(9)).await.unwrap().granted, 2);
-    assert!(!limiter.peek(&bucket, key, one).await.allowed());
+    assert!(!limiter.peek(&bucket, key, one).await.allowed);
     let hours = Micros::from_secs(7_200);
     let reserved = limiter.reserve(&bucket, key, one, hours).await.unwrap();
     assert!(reserved.allowed && reserved.delay > Micros::ZERO);
@@ -274,14 +274,14 @@ async fn futures_dropped_at_any_point_leave_the_limiter_intact() {
         for _ in 0..polls {
             let mut context = Context::from_waker(Waker::noop());
             if let Poll::Ready(decision) = check.as_mut().poll(&mut context) {
-                assert!(decision.allowed());
+                assert!(decision.allowed);
                 break;
             }
             tokio::task::yield_now().await;
         }
     }
     let after = limiter.check(&api, key()).await;
-    assert!(after.allowed() && !after.degraded && after.remaining >= 100 - 21, "{after:?}");
+    assert!(after.allowed && !after.degraded && after.remaining >= 100 - 21, "{after:?}");
     assert_eq!(limiter.stats().errors.len(), 0);
 }
 
@@ -311,8 +311,8 @@ async fn namespaces_have_separate_counts() {
     let api = policy("1/h");
     for namespace in ["shop", "bank"] {
         let limiter = builder().namespace(namespace).open(&server.url()).await.unwrap();
-        assert!(limiter.check(&api, key()).await.allowed(), "{namespace}");
-        assert!(!limiter.check(&api, key()).await.allowed(), "{namespace}");
+        assert!(limiter.check(&api, key()).await.allowed, "{namespace}");
+        assert!(!limiter.check(&api, key()).await.allowed, "{namespace}");
     }
 }
 
@@ -324,7 +324,7 @@ async fn a_limiter_connects_with_tls_and_a_client_certificate() {
         .client_certificate(server.client_cert_path(), server.client_key_path());
     let limiter = builder.open(&server.url()).await.unwrap();
     let decision = limiter.check(&policy("1/h"), key()).await;
-    assert!(decision.allowed() && !decision.degraded, "{:?}", limiter.stats());
+    assert!(decision.allowed && !decision.degraded, "{:?}", limiter.stats());
 }
 
 #[tokio::test]
@@ -353,7 +353,7 @@ async fn a_namespace_with_its_own_clock_is_flushed() {
     let real = RedisStore::open(&server.url(), options).unwrap();
     real.ready().await.unwrap();
     let trial = builder.clock(ManualClock::default()).open(&server.url()).await.unwrap();
-    assert!(trial.check(&policy("1/h"), key()).await.allowed());
+    assert!(trial.check(&policy("1/h"), key()).await.allowed);
     let error = real.flush_namespace().await.unwrap_err();
     assert!(matches!(error, FlushError::ServerClock { .. }), "{error}");
     assert_eq!(trial.as_redis().unwrap().flush_namespace().await, Ok(1));

@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use crate::body::poll_guarded;
 use crate::layer::ReportError;
-use crate::rule::FromHead;
+use crate::rule::{FromHead, UnnamedPolicy};
 
 const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 const DEFAULT_MAX_PAUSE: Duration = Duration::from_secs(3600);
@@ -63,7 +63,11 @@ struct Config {
 
 impl ClientRateLimitLayer {
     /// Creates a layer with one policy, whose key is the host and port of each request.
+    ///
+    /// # Panics
+    /// Panics if the policy has no [name](Policy::is_named).
     pub fn new(limiter: impl Into<Limiter>, policy: Policy) -> Self {
+        assert!(policy.is_named(), "{}", UnnamedPolicy(policy));
         ClientRateLimitLayer(Arc::new(Config {
             limiter: limiter.into(),
             policy,
@@ -210,7 +214,7 @@ impl Config {
         let Some(wait) = upstream_wait(status, headers, now) else { return };
         let wait = wait.min(self.max_pause);
         let current = self.limiter.peek(&self.policy, key, Cost::ONE).await;
-        let is_longer = current.retry_after().is_none_or(|end| Duration::from(end) >= wait);
+        let is_longer = current.retry_after.is_none_or(|end| Duration::from(end) >= wait);
         if current.reason == Reason::Blocked && is_longer {
             return;
         }

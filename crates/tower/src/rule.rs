@@ -97,17 +97,38 @@ pub(crate) enum KeyFailure {
     Invalid(BoxError),
 }
 
+/// An error for a policy without a name.
+#[derive(Debug)]
+pub(crate) struct UnnamedPolicy(pub(crate) Policy);
+
+impl fmt::Display for UnnamedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = self.0.to_string();
+        write!(
+            f,
+            "the policy {limits:?} has no name, so that it would count together with every policy of the \
+             same limits; create it with Policy::named(\"NAME\", {limits:?}), or add .with_name(\"NAME\")?"
+        )
+    }
+}
+
+impl std::error::Error for UnnamedPolicy {}
+
 impl Rule {
     /// A rule with one policy for all requests, and a cost of 1.
     ///
-    /// Usage is stored by the name of the policy and the key. A policy that is parsed from text is
-    /// named by its text, so that two rules with the same text count together; give policies names
-    /// with [`Policy::new`] or [`Policies::define`].
+    /// Usage is stored by the name of the policy and the key, so the policy needs a name: policies that are
+    /// parsed from the same text would count together, such as the limits of logins and of searches.
+    ///
+    /// # Panics
+    /// Panics if the policy has no [name](Policy::is_named).
     pub fn new(policy: Policy, key: KeyExtractor) -> Self {
+        assert!(policy.is_named(), "{}", UnnamedPolicy(policy));
         Rule::with_policy(PolicySource::Fixed(policy), key)
     }
 
-    /// A rule with a policy for each request. An error makes the request invalid.
+    /// A rule with a policy for each request. An error makes the request invalid, and so does a policy
+    /// without a [name](Policy::is_named).
     pub fn from_fn<E: Into<BoxError>>(
         policy: impl Fn(&Parts) -> Result<Policy, E> + Send + Sync + 'static,
         key: KeyExtractor,
@@ -220,7 +241,13 @@ impl Rule {
         tollgate::Key::new(&key)?;
         let policy = match &self.policy {
             PolicySource::Fixed(policy) => policy.clone(),
-            PolicySource::Function(policy) => policy(parts)?,
+            PolicySource::Function(policy) => {
+                let policy = policy(parts)?;
+                if !policy.is_named() {
+                    return Err(UnnamedPolicy(policy).into());
+                }
+                policy
+            }
             PolicySource::Named { policies, name, tier } => {
                 let tier = tier.as_ref().and_then(|tier| tier(parts));
                 policies.resolve(name, &key, tier.as_deref())?.clone()

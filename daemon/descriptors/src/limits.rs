@@ -92,7 +92,7 @@ fn spec(count: u32, unit: Unit, charging: Charging) -> Spec {
     let spec = Spec::new(u64::from(count), unit.window(), Kind::Fixed { offset });
     match charging {
         Charging::Atomic => spec,
-        Charging::Reference => spec.count_denied(),
+        Charging::Reference => spec.with_count_denied(),
     }
 }
 

@@ -76,8 +76,7 @@ fn without_limits(
     let is_over = !decision.allowed;
     let limit = policy.limits().first().filter(|_| is_over && decision.degraded);
     let limit = limit.map(|limit| rate_limit(limit, descriptor));
-    let remaining = if decision.reason == Reason::AllowList { u64::MAX } else { 0 };
-    new_reply(descriptor, is_over, limit, remaining, decision.retry_after)
+    new_reply(descriptor, is_over, limit, decision.remaining, decision.retry_after)
 }
 
 /// A failed charge counts as over its limit.

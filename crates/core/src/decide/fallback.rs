@@ -25,7 +25,7 @@ use crate::time::Timestamp;
 ///     let request =
 ///         Request { operation: Operation::Check { lease: None }, checks: &checks, request_id: None };
 ///     let decisions = fall_back(&request, Timestamp::EPOCH).expect("a check decides");
-///     decisions.iter().map(|decision| decision.allowed()).collect::<Vec<_>>()
+///     decisions.iter().map(|decision| decision.allowed).collect::<Vec<_>>()
 /// };
 /// assert_eq!(answer(&[&open]), [true]);
 /// assert_eq!(answer(&[&open, &api]), [false, false]);

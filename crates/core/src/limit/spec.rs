@@ -69,7 +69,7 @@ impl Spec {
 
     /// Charges denied requests too.
     #[must_use]
-    pub const fn count_denied(self) -> Self {
+    pub const fn with_count_denied(self) -> Self {
         Spec { count_denied: true, ..self }
     }
 

@@ -149,7 +149,7 @@ impl Draft {
             _ => Kind::TokenBucket { burst: self.value(Keyword::Burst).unwrap_or(count) },
         };
         let spec = Spec::new(count, Micros::new(window.value), kind);
-        if self.find(Keyword::CountDenied).is_some() { spec.count_denied() } else { spec }
+        if self.find(Keyword::CountDenied).is_some() { spec.with_count_denied() } else { spec }
     }
 
     /// The span of the word at fault.

@@ -147,9 +147,9 @@ impl MemoryStoreBuilder {
 /// let api: Policy = "2/h".parse()?;
 /// let key = Key::new("user:42")?;
 /// let lease = || Id::from_u128(7);
-/// assert!(store.check(&api, key, Cost::ONE, lease).allowed());
-/// assert!(store.check(&api, key, Cost::ONE, lease).allowed());
-/// assert!(!store.check(&api, key, Cost::ONE, lease).allowed());
+/// assert!(store.check(&api, key, Cost::ONE, lease).allowed);
+/// assert!(store.check(&api, key, Cost::ONE, lease).allowed);
+/// assert!(!store.check(&api, key, Cost::ONE, lease).allowed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -30,7 +30,7 @@ impl MemoryStore {
     /// let (store, api) = (MemoryStore::default(), "2/h".parse::<Policy>()?);
     /// let check = |store: &MemoryStore| {
     ///     let key = Key::new("user:42").expect("a short key");
-    ///     store.check(&api, key, Cost::ONE, || Id::from_u128(7)).allowed()
+    ///     store.check(&api, key, Cost::ONE, || Id::from_u128(7)).allowed
     /// };
     /// assert!(check(&store) && check(&store));
     ///

@@ -51,7 +51,7 @@ fn a_snapshot_contains_all_charges_made_before_the_save_started() {
     let charge = |index: usize| {
         let policy = &policies[index % 2];
         tally.started[index].fetch_add(1, Ordering::SeqCst);
-        assert!(bench.check(policy, &key(index), 1).allowed());
+        assert!(bench.check(policy, &key(index), 1).allowed);
         tally.done[index].fetch_add(1, Ordering::SeqCst);
     };
     (0..KEYS).for_each(charge);
@@ -70,7 +70,7 @@ fn a_snapshot_contains_all_charges_made_before_the_save_started() {
         scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
                 let keys = || (KEYS..KEYS + 30_000).map(key);
-                keys().for_each(|key| assert!(bench.check(&flood, &key, 1).allowed()));
+                keys().for_each(|key| assert!(bench.check(&flood, &key, 1).allowed));
                 keys().for_each(|key| {
                     assert!(bench.execute(Operation::Reset, &flood, &key, 0).changed)
                 });
@@ -100,7 +100,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     let bench = Bench::with(|builder| builder.max_keys(200_000));
     let api = named("api", "10/h");
     for index in 0..100_000 {
-        assert!(bench.check(&api, &key(index), 1).allowed());
+        assert!(bench.check(&api, &key(index), 1).allowed);
     }
     let report = bench.store.write_snapshot(std::io::sink()).unwrap();
     println!(

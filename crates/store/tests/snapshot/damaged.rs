@@ -19,7 +19,7 @@ fn sample() -> (Bench, Vec<u8>) {
     let _ = bench.check(&old, b"stray", 1);
     let _ = bench.check(&new, b"stray", 1);
     let reserve = Operation::Reserve { id: id(5), max_wait: Micros::from_secs(9) };
-    assert!(bench.execute(reserve, &new, b"stray", 1).allowed());
+    assert!(bench.execute(reserve, &new, b"stray", 1).allowed);
     let _ = bench.execute(Operation::Block { span: None }, &new, b"blocked", 0);
     let _ =
         bench.execute(Operation::Block { span: Some(Micros::from_secs(60)) }, &jobs, b"blocked", 0);

@@ -10,12 +10,12 @@ fn leases_are_renewed_and_released_after_a_restore() {
     let policy = named("jobs", "2 concurrent lease 60s");
     let saved = Bench::new();
     for lease in [id(1), id(2)] {
-        assert!(saved.execute(Operation::Acquire { lease }, &policy, b"k", 1).allowed());
+        assert!(saved.execute(Operation::Acquire { lease }, &policy, b"k", 1).allowed);
     }
     saved.advance(40);
     let (restored, _) = saved.restored();
     let execute = |operation| restored.execute(operation, &policy, b"k", 1);
-    assert!(!execute(Operation::Acquire { lease: id(3) }).allowed());
+    assert!(!execute(Operation::Acquire { lease: id(3) }).allowed);
     assert!(execute(Operation::Acquire { lease: id(1) }).replayed, "the lease is held already");
     assert!(execute(Operation::Renew { lease: id(1) }).changed);
     restored.advance(30);
@@ -37,7 +37,7 @@ fn keys_of_reserved_policies_are_restored() {
     let (rule, api) = (Policy::reserved("@envoy.shop", limits()).unwrap(), named("api", "2/h"));
     let saved = Bench::new();
     let policies = [&throttle, &rule, &api];
-    policies.iter().for_each(|policy| assert!(saved.check(policy, b"k", 1).allowed()));
+    policies.iter().for_each(|policy| assert!(saved.check(policy, b"k", 1).allowed));
     let (restored, report) = saved.restored();
     assert_eq!(report.keys, 3);
     for policy in policies {
@@ -57,7 +57,7 @@ fn reservations_are_cancelled_after_a_restore() {
     let cancelled = restored.execute(Operation::Cancel { id: id(7) }, &policy, b"k", 0);
     assert_eq!((cancelled.changed, cancelled.granted), (true, 1));
     restored.advance(1);
-    assert!(restored.check(&policy, b"k", 1).allowed());
+    assert!(restored.check(&policy, b"k", 1).allowed);
 }
 
 #[test]
@@ -75,12 +75,12 @@ fn blocks_are_restored_with_their_end() {
     let (restored, report) = saved.restored();
     assert_eq!((report.keys, report.blocks), (0, 6));
     for policy in [&api, &own, &unnamed] {
-        assert!(restored.check(policy, b"over", 1).allowed());
+        assert!(restored.check(policy, b"over", 1).allowed);
         let denied = restored.check(policy, b"a minute", 1);
         assert_eq!(denied.reason, Reason::Blocked);
-        assert_eq!(denied.retry_after(), Some(Micros::from_secs(59)));
+        assert_eq!(denied.retry_after, Some(Micros::from_secs(59)));
         let denied = restored.check(policy, b"for ever", 1);
-        assert_eq!((denied.reason, denied.retry_after()), (Reason::Blocked, None));
+        assert_eq!((denied.reason, denied.retry_after), (Reason::Blocked, None));
         assert!(restored.execute(Operation::Unblock, policy, b"for ever", 0).changed);
     }
     let (_, report) = restored.restored();
@@ -93,8 +93,8 @@ fn bans_and_counted_denials_are_restored() {
     let login = named("login", "1/s").with_ban(Ban::new(2, minute, minute).unwrap());
     let saved = Bench::new();
     for (key, denials) in [(&b"banned"[..], 2), (b"counted", 1)] {
-        assert!(saved.check(&login, key, 1).allowed());
-        (0..denials).for_each(|_| assert!(!saved.check(&login, key, 1).allowed()));
+        assert!(saved.check(&login, key, 1).allowed);
+        (0..denials).for_each(|_| assert!(!saved.check(&login, key, 1).allowed));
     }
     saved.advance(10);
     let (restored, report) = saved.restored();
@@ -102,7 +102,7 @@ fn bans_and_counted_denials_are_restored() {
     let denied = restored.check(&login, b"banned", 1);
     let rest = Some(Micros::from_secs(50));
     assert_eq!((denied.reason, denied.retry_after), (Reason::Banned, rest));
-    assert!(restored.check(&login, b"counted", 1).allowed());
+    assert!(restored.check(&login, b"counted", 1).allowed);
     let denied = restored.check(&login, b"counted", 1);
     assert_eq!((denied.reason, denied.retry_after), (Reason::Limit, Some(minute)));
 }
@@ -126,13 +126,13 @@ fn all_of_many_blocks_are_restored() {
 fn state_of_a_removed_limit_is_restored_until_it_recovers() {
     let (old, new) = (named("api", "5/h log; 50/s"), named("api", "50/s"));
     let saved = Bench::new();
-    (0..5).for_each(|_| assert!(saved.check(&old, b"k", 1).allowed()));
-    assert!(saved.check(&new, b"k", 1).allowed());
+    (0..5).for_each(|_| assert!(saved.check(&old, b"k", 1).allowed));
+    assert!(saved.check(&new, b"k", 1).allowed);
     saved.advance(2);
     let (restored, _) = saved.restored();
-    assert!(restored.check(&new, b"k", 1).allowed());
+    assert!(restored.check(&new, b"k", 1).allowed);
     let denied = restored.check(&old, b"k", 1);
-    assert_eq!(denied.retry_after(), Some(Micros::from_secs(3_598)));
+    assert_eq!(denied.retry_after, Some(Micros::from_secs(3_598)));
 }
 
 #[test]
@@ -155,14 +155,14 @@ fn a_restored_table_has_the_bound_of_its_policy() {
     let policy = |max| named("own", "2/h log").with_max_keys(max);
     let saved = Bench::new();
     for key in 0..10_u8 {
-        (0..2).for_each(|_| assert!(saved.check(&policy(10), &[key], 1).allowed()));
+        (0..2).for_each(|_| assert!(saved.check(&policy(10), &[key], 1).allowed));
     }
     assert_eq!(saved.check(&policy(10), b"k", 1).reason, Reason::Store, "the table is full");
     let (restored, report) = saved.restored();
     assert_eq!((report.keys, report.no_room), (10, 0));
     assert_eq!(restored.check(&policy(10), b"k", 1).reason, Reason::Store);
-    assert!(restored.check(&policy(11), b"k", 1).allowed(), "there is room for one more");
-    assert!(!restored.check(&policy(11), &[3], 1).allowed());
+    assert!(restored.check(&policy(11), b"k", 1).allowed, "there is room for one more");
+    assert!(!restored.check(&policy(11), &[3], 1).allowed);
 }
 
 /// Hashing differs between processes, so a shard may have to hold more keys than its bound.
@@ -187,7 +187,7 @@ fn a_smaller_table_keeps_the_keys_that_deny() {
     }
     let (small, report) = saved.restored_with(8);
     assert_eq!((report.keys, report.no_room), (8, 32));
-    (0..4).for_each(|key| assert!(!small.check(&denying, &[key], 1).allowed(), "{key} is denied"));
+    (0..4).for_each(|key| assert!(!small.check(&denying, &[key], 1).allowed, "{key} is denied"));
 }
 
 /// A repeat after a restart is charged again.

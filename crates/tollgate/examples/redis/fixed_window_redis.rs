@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         let (mut passed, mut retry_after) = (0, None);
         for _ in 0..hits {
             let decision = limiter.check(&per_ip, ip).await;
-            passed += usize::from(decision.allowed());
-            retry_after = decision.retry_after();
+            passed += usize::from(decision.allowed);
+            retry_after = decision.retry_after;
         }
         let retry_after = retry_after.map_or("-".into(), |retry_after| retry_after.to_string());
         println!(
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             let (limiter, per_ip) = (limiter.clone(), per_ip.clone());
             racing.spawn(async move {
                 let decision = limiter.check(&per_ip, Key::new("203.0.113.8")?).await;
-                Ok::<_, Box<dyn Error + Send + Sync>>(decision.allowed())
+                Ok::<_, Box<dyn Error + Send + Sync>>(decision.allowed)
             });
         }
     }

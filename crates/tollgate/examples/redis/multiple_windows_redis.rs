@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             for _ in 0..10 {
                 let decision = limiter.check_cost(&per_ip, *ip, Cost::from(100)).await;
                 hits += decision.granted;
-                if !decision.allowed() && by.is_empty() {
+                if !decision.allowed && by.is_empty() {
                     let window = per_ip.limits()[decision.binding].spec().window;
                     by = format!("  by the last {window} s");
                 }

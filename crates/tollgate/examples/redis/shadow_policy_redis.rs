@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(passed, expected);
     }
 
-    assert!(!limiter.peek(&per_ip, Key::new(ip)?, Cost::ONE).await.allowed());
+    assert!(!limiter.peek(&per_ip, Key::new(ip)?, Cost::ONE).await.allowed);
     println!("\n{ip} is denied; requests per user:");
     let mut calls = Vec::new();
     for user in ["ann", "bob", "eve"] {

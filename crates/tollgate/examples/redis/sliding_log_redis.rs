@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{policy}\n\nseven requests in the same microsecond, from two processes");
     let mut passed = 0;
     for process in processes.iter().cycle().take(7) {
-        passed += usize::from(process.check(&policy, burst).await.allowed());
+        passed += usize::from(process.check(&policy, burst).await.allowed);
     }
     println!("  {passed} passed");
     assert_eq!(passed, 5);
@@ -35,17 +35,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("\nfive requests, then one every ten seconds");
     println!("{:>4}  {:<7}  {:>8}", "at", "", "retry in");
     for process in processes.iter().cycle().take(5) {
-        assert!(process.check(&policy, frequent).await.allowed());
+        assert!(process.check(&policy, frequent).await.allowed);
     }
     for second in (10..=70).step_by(10) {
         clock.set(start.saturating_add(Micros::from_secs(second)));
         let decision = processes[0].check(&policy, frequent).await;
-        let status = if decision.allowed() { "allowed" } else { "denied" };
+        let status = if decision.allowed { "allowed" } else { "denied" };
         let retry_after =
-            decision.retry_after().map_or("-".into(), |retry_after| retry_after.to_string());
+            decision.retry_after.map_or("-".into(), |retry_after| retry_after.to_string());
         println!("{second:>4}  {status:<7}  {retry_after:>8}");
         let left = (second < 60).then(|| Micros::from_secs(60 - second));
-        assert_eq!(decision.retry_after(), left, "the wait only shrinks");
+        assert_eq!(decision.retry_after, left, "the wait only shrinks");
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ async fn kill_and_restart() -> Result<(), Box<dyn Error>> {
         let mut admitted = [0; 3];
         for (policy, admitted) in policies.iter().zip(&mut admitted) {
             for _ in 0..count {
-                *admitted += u32::from(limiter.check(policy, key).await.allowed());
+                *admitted += u32::from(limiter.check(policy, key).await.allowed);
             }
         }
         print_row(label, admitted.map(u64::from));

@@ -225,12 +225,14 @@ fn unlimited_acts_as_an_allow_list_and_a_deny_list_wins() {
     };
     for _ in 0..3 {
         let decision = check("10.0.0.1");
-        assert!(decision.allowed());
+        assert!(decision.allowed);
         assert_eq!(decision.reason, Reason::AllowList);
+        let most = Cost::MAX.get();
+        assert_eq!((decision.capacity, decision.remaining), (most, most), "it is not exhausted");
     }
     assert_eq!(limiter.stats().keys, 0, "nothing is charged");
     assert_eq!(check("10.6.6.6").reason, Reason::DenyList);
-    assert!(check("11.0.0.1").allowed() && !check("11.0.0.1").allowed());
+    assert!(check("11.0.0.1").allowed && !check("11.0.0.1").allowed);
 }
 
 #[test]

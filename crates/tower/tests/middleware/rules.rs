@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use tollgate::{Cost, Key, MemoryLimiter, Overrides, Policies, Tiers};
-use tollgate_tower::{Admission, Fallback, KeyExtractor, RateLimitLayer, Rule};
+use tollgate_tower::{
+    Admission, ClientRateLimitLayer, Fallback, KeyExtractor, RateLimitLayer, Rule,
+};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::support::{
@@ -287,4 +289,31 @@ async fn only_a_service_that_was_ready_is_called() {
         let response = service.call(get("/")).await.unwrap();
         assert_eq!(response.status(), status);
     }
+}
+
+#[tokio::test]
+async fn policies_without_a_name_are_refused_with_the_way_to_name_them() {
+    let unnamed = || "5/h".parse::<tollgate::Policy>().unwrap();
+    let expected = r#"has no name, so that it would count together with every policy of the same limits; create it with Policy::named("NAME", "5/h"), or add .with_name("NAME")?"#;
+    let build: [fn(tollgate::Policy); 3] = [
+        |policy| drop(Rule::new(policy, KeyExtractor::global())),
+        |policy| drop(RateLimitLayer::new(MemoryLimiter::new(), policy, KeyExtractor::global())),
+        |policy| drop(ClientRateLimitLayer::new(MemoryLimiter::new(), policy)),
+    ];
+    for build in build {
+        let panic = std::panic::catch_unwind(|| build(unnamed())).unwrap_err();
+        let message = panic.downcast_ref::<String>().unwrap();
+        assert!(message.contains(expected), "{message}");
+        build(unnamed().with_name("login").unwrap());
+    }
+    let rule = Rule::from_fn(move |_| Ok::<_, Infallible>(unnamed()), KeyExtractor::global());
+    let layer = RateLimitLayer::with_rules(MemoryLimiter::new(), [rule]).map_rejection(
+        move |rejection, _, response| {
+            assert!(rejection.to_string().contains(expected), "{rejection}");
+            response
+        },
+    );
+    let (service, application) = around(&layer);
+    assert_eq!(statuses(&service, [get("/")]).await, [400]);
+    assert_eq!(application.calls(), 0);
 }

@@ -75,7 +75,7 @@ pub(crate) fn limits() -> BoxedStrategy<Limit> {
         (counts(), kinds(window), prop::bool::weighted(0.3)).prop_map(
             move |(count, kind, denied)| {
                 let spec = Spec::new(count, Micros::new(window), kind);
-                if denied && counts_denied(kind) { spec.count_denied() } else { spec }
+                if denied && counts_denied(kind) { spec.with_count_denied() } else { spec }
             },
         )
     });

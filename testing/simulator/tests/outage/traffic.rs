@@ -96,7 +96,7 @@ impl Process {
         let decision = decision.await;
         let took = start.elapsed();
         assert!(took <= DEADLINE + TICK, "a decision took {took:?}");
-        let (at, is_admitted) = (decision.time.as_micros(), decision.allowed());
+        let (at, is_admitted) = (decision.time.as_micros(), decision.allowed);
         let (process, remaining) = (self.client.index(), decision.remaining);
         let source = decision.source;
         Event { process, sent_at, remaining, at, policy, key, cost, is_admitted, source, breaker }

@@ -39,7 +39,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limit> {
         (counts(), kinds(window), prop::bool::weighted(0.3)).prop_map(
             move |(count, kind, counts_denied)| {
                 let spec = Spec::new(count, Micros::new(window), kind);
-                if counts_denied { spec.count_denied() } else { spec }
+                if counts_denied { spec.with_count_denied() } else { spec }
             },
         )
     });

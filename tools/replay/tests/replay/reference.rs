@@ -35,7 +35,7 @@ pub(crate) fn reference(limits: &str, requests: &[Request]) -> Reference {
     for Request { at, key, cost } in &sorted {
         clock.set(Timestamp::from_micros(*at));
         let checked_key = Key::new(key.as_bytes()).unwrap();
-        let allowed = limiter.check_cost(&policy, checked_key, Cost::new(*cost).unwrap()).allowed();
+        let allowed = limiter.check_cost(&policy, checked_key, Cost::new(*cost).unwrap()).allowed;
         add(if allowed { &mut reference.admitted } else { &mut reference.denied }, *cost);
         answers.entry(key.clone()).or_default().push((*at, allowed, *cost));
         reference.decisions.push((Timestamp::from_micros(*at), allowed, *cost));
