@@ -12,6 +12,8 @@
 //! # Ok::<(), tollgate::PolicyError>(())
 //! ```
 //!
+//! The [`guide`] explains algorithms, keys, several limits, Redis and tests.
+//!
 //! | To | Use |
 //! |---|---|
 //! | decide in this process, synchronously | [`MemoryLimiter`] |
@@ -33,6 +35,8 @@
 mod events;
 #[cfg(feature = "tokio")]
 mod guard;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod id;
 mod limiter;
 mod lists;
