@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate::parse_duration;
+use tollgate_server::CompareOptions;
 
 use crate::init::Address;
 
@@ -72,6 +73,11 @@ pub(crate) struct Ratelimit {
     /// default
     #[arg(long, value_name = "CLIENTS")]
     pub(crate) operators: Option<RatelimitOperators>,
+
+    /// Answer gRPC calls with the answers of this rate limit service, grpc://HOST:PORT, and compare them
+    /// with Tollgate's decisions, in metrics and the log
+    #[arg(long, value_name = "URL", value_parser = CompareOptions::new)]
+    pub(crate) compare: Option<CompareOptions>,
 }
 
 /// The clients that may operate `tollgate ratelimit`, which has no tokens.

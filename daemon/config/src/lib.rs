@@ -5,6 +5,7 @@
 //! (`layers.rs`, `tree.rs`). The types of this crate are read from the tree (`read/`).
 
 mod address;
+mod compare;
 mod domain_files;
 mod environment;
 mod fields;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use tollgate::Policies;
 
 pub use address::Address;
+pub use compare::CompareOptions;
 pub use domain_files::{
     domain_file_warnings, has_domains, has_no_domain_files, list_directory, watched_paths,
 };

@@ -31,6 +31,21 @@ pub(crate) async fn answer(
     result
 }
 
+/// As [`answer`], with the name of the policy or rule of each descriptor; it is empty if there is none.
+pub(crate) async fn answer_with_names(
+    context: &EnvoyContext<'_>,
+    request: &RateLimitRequest,
+) -> Result<(RateLimitResponse, Vec<String>), EnvoyError> {
+    let response = answer(context, request).await?;
+    let descriptors = descriptor::find_all(context, request)?;
+    let name = |descriptor: &Descriptor<'_>| match &descriptor.target {
+        Target::Rule(rule) => rule.stat.to_string(),
+        Target::Policy(target) => target.policy.name().to_owned(),
+        Target::Unlimited | Target::UnknownDomain => String::new(),
+    };
+    Ok((response, descriptors.iter().map(name).collect()))
+}
+
 async fn decide(
     context: &EnvoyContext<'_>,
     request: &RateLimitRequest,

@@ -24,6 +24,7 @@ use tonic_health::pb::health_server::HealthServer;
 
 use crate::EnvoyState;
 use crate::answer_call;
+use crate::compare::{self, Compared};
 use crate::error::EnvoyError;
 use crate::health::{self, Health};
 use crate::reflection::Reflection;
@@ -179,7 +180,15 @@ impl RateLimitService for Service {
     ) -> Result<tonic::Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
         let Service { engine, state, remote } = self;
-        let message = answer_call(engine, state, remote, metadata.as_ref(), &message).await?;
+        let (active, headers) = (engine.active(), metadata.as_ref());
+        let message = match &active.envoy.compare {
+            None => answer_call(engine, state, remote, headers, &message).await?,
+            Some(options) => {
+                let active = &active;
+                let compared = Compared { engine, state, remote, active, options };
+                compare::answer_call(compared, headers, &message).await?
+            }
+        };
         let len = MessageLen(message.encoded_len());
         let mut response = tonic::Response::new(message);
         response.extensions_mut().insert(len);

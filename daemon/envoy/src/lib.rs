@@ -2,10 +2,12 @@
 //! its configuration from a control plane.
 //!
 //! `connection.rs` routes the requests of a gRPC connection; `json` is the same service over HTTP.
+//! With `envoy.compare`, `compare` answers a gRPC call with the answer of another service.
 //! Both call `answer.rs`: `descriptor.rs` finds the limit of each descriptor, `execution.rs`
 //! executes them, and `descriptor_status.rs` builds the statuses.
 
 mod answer;
+mod compare;
 mod connection;
 mod deadline;
 mod descriptor;
@@ -29,6 +31,7 @@ use tollgate_engine::{ActiveConfig, Engine, Error, LogThrottle, Remote, RequestC
 use tollgate_http::{RequestHead, TokenHeader, authenticate, traceparent};
 use tonic::Status;
 
+pub use self::compare::{ComparedPolicy, ComparedRequests, Comparison};
 pub use self::connection::{Body, GrpcConnection, MessageLen};
 use self::error::EnvoyError;
 pub use self::json::answer as answer_json;
@@ -40,6 +43,8 @@ use self::xds::Discovery;
 pub struct EnvoyState {
     /// The statistics of envoyproxy/ratelimit.
     pub stats: Stats,
+    /// The comparison with another rate limit service.
+    pub comparison: Comparison,
     /// The state of the connection to the control plane.
     pub discovery: Arc<Discovery>,
     /// Requests of domains without limits.

@@ -260,11 +260,11 @@ fn usage_before(outcome: &DescriptorOutcome, reply: &DescriptorReply) -> (u64, B
 }
 
 /// The name, or [`OTHER`] if it is too long or `names` exist already.
-fn bounded_name(names: usize, name: &str) -> &str {
+pub(crate) fn bounded_name(names: usize, name: &str) -> &str {
     if names < MAX_NAMES && name.len() <= MAX_NAME_LEN { name } else { OTHER }
 }
 
 /// Counts are valid after every single update.
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -34,10 +34,11 @@ pub use reload::Reload;
 pub use serve::{Stop, run};
 pub use snapshot_task::SnapshotTask;
 pub use tollgate_config::{
-    Address, CompatHeaders, CompatHealth, Config, ConfigError, ConfigErrors, FailureMode,
-    FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat, LogLevel, NearLimit,
-    Operators, Privacy, Scope, StoreUrl, TlsConfig, TokenConfig, TokenSecret, XdsOptions, XdsTls,
-    config_schema, domain_file_warnings, has_domains, has_no_domain_files, read_overrides,
+    Address, CompareOptions, CompatHeaders, CompatHealth, Config, ConfigError, ConfigErrors,
+    FailureMode, FileLocation, HeaderStyle, Layers, Listen, LoadedConfig, Log, LogFormat, LogLevel,
+    NearLimit, Operators, Privacy, Scope, StoreUrl, TlsConfig, TokenConfig, TokenSecret,
+    XdsOptions, XdsTls, config_schema, domain_file_warnings, has_domains, has_no_domain_files,
+    read_overrides,
 };
 pub use tollgate_descriptors::Charging;
 pub use tollgate_engine::DECISIONS;

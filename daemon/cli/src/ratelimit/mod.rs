@@ -14,7 +14,9 @@ mod xds;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use tollgate_server::{Config, ConfigError, ConfigErrors, Listeners, LogFormat, Operators, Tls};
+use tollgate_server::{
+    CompareOptions, Config, ConfigError, ConfigErrors, Listeners, LogFormat, Operators, Tls,
+};
 
 use crate::arguments::{Ratelimit, RatelimitOperators};
 use crate::output::{self, counted, memory_bounds};
@@ -38,8 +40,9 @@ pub(crate) fn logs_json() -> bool {
 }
 
 /// What is served beside the interfaces of envoyproxy/ratelimit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Api {
+    compare: Option<CompareOptions>,
     has_json: bool,
     operators: Operators,
 }
@@ -47,6 +50,7 @@ struct Api {
 impl Api {
     fn new(arguments: &Ratelimit) -> Self {
         Api {
+            compare: arguments.compare.clone(),
             has_json: arguments.json_api || arguments.operators.is_some(),
             operators: match arguments.operators {
                 None => Operators::Tokens,
@@ -55,7 +59,8 @@ impl Api {
         }
     }
 
-    fn apply(self, config: &mut Config) {
+    fn apply(&self, config: &mut Config) {
+        config.envoy.compare.clone_from(&self.compare);
         config.envoy.compat.hides_api = !self.has_json;
         config.operators = self.operators;
     }
@@ -99,7 +104,7 @@ impl Replacement {
             let listeners = bind(&config, &listening, tls).await?;
             let limits = sources.description();
             let directory = sources.directory_variables.clone();
-            let read = Box::new(move || read_config(&sources, &environment, api));
+            let read = Box::new(move || read_config(&sources, &environment, &api));
             let is_json = log.format == LogFormat::Json;
             let daemon = Daemon { config, listeners, file: None, read };
             let greet = |ready: Ready<'_>| match is_json {
@@ -121,7 +126,7 @@ impl Replacement {
     /// The initial configuration. If it may start without limits, errors in the limits are returned
     /// beside it.
     fn initial_config(&self) -> Result<(Config, Option<ConfigErrors>)> {
-        match read_config(&self.sources, &self.environment, self.api) {
+        match read_config(&self.sources, &self.environment, &self.api) {
             Ok(config) => Ok((config, None)),
             Err(errors) if self.sources.starts_without => {
                 let mut config = self.sources.without_limits()?;
@@ -148,6 +153,10 @@ impl Replacement {
                 "--operators loopback: every program on this machine may block and reset keys, and \
                  so may the clients of a proxy that adds no header"
             );
+        }
+        if let Some(options) = &self.api.compare {
+            let service = options.uri.to_string();
+            tracing::warn!(service, "gRPC calls get the answers of the compared service");
         }
         if let Some(errors) = errors {
             tracing::error!("starting without limits: {errors}");
@@ -197,7 +206,7 @@ fn greeting(ready: &Ready<'_>, limits: &str) -> Result<String> {
 fn read_config(
     sources: &Sources,
     environment: &Environment,
-    api: Api,
+    api: &Api,
 ) -> Result<Config, ConfigErrors> {
     let config = sources.config();
     let mut config =

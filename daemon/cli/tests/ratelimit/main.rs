@@ -9,6 +9,7 @@
 
 mod basic;
 mod client;
+mod compare;
 #[path = "../../../server/tests/server/xds/control_plane.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod control_plane;

@@ -7,6 +7,7 @@ use tollgate::OnStoreError;
 use tollgate_descriptors::{Charging, Domains, ReadOptions};
 use tollgate_document::{ConfigError, Origin};
 
+use crate::compare::CompareOptions;
 use crate::domain_files::{self, DomainFileError};
 use crate::fields::{Invalid, SectionReader};
 use crate::xds::{XdsOptions, XdsTls};
@@ -33,6 +34,8 @@ pub struct Envoy {
     pub shadow: bool,
     /// Whether the metrics page also contains the names of envoyproxy/ratelimit.
     pub reference_metrics: bool,
+    /// The rate limit service that answers, while Tollgate decides beside it, if any.
+    pub compare: Option<CompareOptions>,
     /// The control plane that provides the configuration, if any.
     pub xds: Option<XdsOptions>,
     /// Settings of envoyproxy/ratelimit that have no configuration field.
@@ -168,6 +171,7 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), 
         dynamic_metadata: fields.get("dynamic_metadata")?,
         shadow: fields.get("shadow")?,
         reference_metrics: fields.get("reference_metrics")?,
+        compare: compare(&fields.section("compare"))?,
         xds: xds(&fields.section("xds"))?,
         compat: CompatOptions::default(),
     };
@@ -176,6 +180,13 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), 
         None => domains(fields, &paths, &envoy.read_options())?,
     };
     Ok((envoy, Arc::new(domains)))
+}
+
+fn compare(fields: &SectionReader<'_>) -> Result<Option<CompareOptions>, Invalid> {
+    let Some(url) = fields.get::<Option<String>>("url")? else { return Ok(None) };
+    let options = CompareOptions::new(&url);
+    let options = options.map_err(|error| fields.report("url", error))?;
+    Ok(Some(CompareOptions { timeout: fields.get("timeout")?, ..options }))
 }
 
 fn xds(fields: &SectionReader<'_>) -> Result<Option<XdsOptions>, Invalid> {

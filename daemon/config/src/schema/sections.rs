@@ -354,8 +354,18 @@ sections! {
         reference_metrics: BOOL, "false" =>
             "Whether the metrics page also contains metrics under the names of \
              envoyproxy/ratelimit.";
+        compare: Kind::Section(&COMPARE), "{}" =>
+            "Another rate limit service that answers gRPC calls, while Tollgate decides beside it and \
+             counts disagreements: for a migration.";
         xds: Kind::Section(&XDS), "{}" =>
             "A control plane that provides the configuration, instead of files.";
+    }
+
+    COMPARE {
+        url: TEXT, "null" => "`grpc://HOST:PORT` of the service, or `grpcs://HOST:PORT` for TLS.";
+        timeout: duration(MILLISECOND), "1s" =>
+            "How long a call of the service may take. Afterwards the client gets the error \
+             `DEADLINE_EXCEEDED`.";
     }
 
     RESP {

@@ -22,6 +22,9 @@ fn fields_for_envoy_and_redis_clients_are_read() {
     assert!(envoy.response_headers && envoy.dynamic_metadata);
     assert!(envoy.shadow && envoy.reference_metrics);
     assert_eq!(envoy.refunds_and_limits, RefundsAndLimits::All);
+    let compare = envoy.compare.as_ref().unwrap();
+    assert_eq!(compare.uri, "http://old:8081");
+    assert_eq!(compare.timeout, Duration::from_millis(250));
     let xds = envoy.xds.as_ref().unwrap();
     assert_eq!((&*xds.server, &*xds.node_id), ("xds:18000", "here"));
     let tls = xds.tls.as_ref().unwrap();

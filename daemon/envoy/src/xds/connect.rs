@@ -44,7 +44,7 @@ async fn endpoint(options: &XdsOptions) -> Result<Endpoint, String> {
 }
 
 /// An error with its sources, which often contain the actual reason.
-pub(super) fn with_sources(error: &dyn Error) -> String {
+pub(crate) fn with_sources(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

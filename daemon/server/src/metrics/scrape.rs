@@ -8,6 +8,7 @@ use super::page::{Bucket, Format, Page, Value};
 use crate::services::Services;
 use tollgate::{BreakerState, LimiterStats, NodeStats, RedisStats};
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
+use tollgate_envoy::Comparison;
 
 /// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
 const TICK: u64 = 10_000;
@@ -259,9 +260,31 @@ fn operation(page: &mut Page, services: &Services) {
     }
     let is_connected = u64::from(services.envoy.discovery.is_connected());
     page.sample(&XDS_CONNECTED, &[], Value::Whole(is_connected));
+    comparison(page, &services.envoy.comparison);
     let policies = Value::count(services.engine.active().policies.iter().count());
     page.sample(&POLICIES, &[], policies);
     page.sample(&DRAINING, &[], Value::Whole(services.lifecycle.is_draining().into()));
+}
+
+fn comparison(page: &mut Page, comparison: &Comparison) {
+    let requests = comparison.requests();
+    for (result, count) in [
+        ("same", requests.same),
+        ("different", requests.different),
+        ("other_failed", requests.other_failed),
+        ("tollgate_failed", requests.tollgate_failed),
+    ] {
+        page.sample(&COMPARED_REQUESTS, &[result], Value::Whole(count));
+    }
+    for policy in comparison.policies() {
+        for (result, count) in [
+            ("same", policy.same),
+            ("only_other_denied", policy.only_other_denied),
+            ("only_tollgate_denied", policy.only_tollgate_denied),
+        ] {
+            page.sample(&COMPARED, &[&policy.name, result], Value::Whole(count));
+        }
+    }
 }
 
 /// The metrics of this process. Those whose file in `/proc` cannot be read are left out.

@@ -1,0 +1,83 @@
+//! The client of the other service.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use tokio::time::timeout;
+use tollgate_config::CompareOptions;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+
+use crate::xds::with_sources;
+
+/// TCP keepalive finds unreachable hosts.
+const PROBE_INTERVAL: Duration = Duration::from_secs(10);
+
+type Client = RateLimitServiceClient<Channel>;
+
+/// The client for the current options. It connects when it is first used, and again after a failure.
+#[derive(Debug, Default)]
+pub(super) struct Clients(Mutex<Option<(CompareOptions, Client)>>);
+
+impl Clients {
+    /// Calls the service. A failure of the service is returned as it is.
+    ///
+    /// # Errors
+    /// The service fails, is unavailable, or does not answer in time.
+    pub(super) async fn call(
+        &self,
+        options: &CompareOptions,
+        headers: &HeaderMap,
+        request: &RateLimitRequest,
+    ) -> Result<RateLimitResponse, Status> {
+        let mut client = self.client(options)?;
+        let mut call = tonic::Request::new(request.clone());
+        *call.metadata_mut() = forwarded(headers);
+        let answer = timeout(options.timeout, client.should_rate_limit(call)).await;
+        let answer = answer.unwrap_or_else(|_| {
+            let message = format!("{} did not answer within {:?}", options.uri, options.timeout);
+            Err(Status::deadline_exceeded(message))
+        });
+        answer.map(tonic::Response::into_inner)
+    }
+
+    fn client(&self, options: &CompareOptions) -> Result<Client, Status> {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, client)) = &*current
+            && known == options
+        {
+            return Ok(client.clone());
+        }
+        let client = Client::new(channel(options)?);
+        *current = Some((options.clone(), client.clone()));
+        Ok(client)
+    }
+}
+
+fn channel(options: &CompareOptions) -> Result<Channel, Status> {
+    let endpoint = Endpoint::from(options.uri.clone())
+        .connect_timeout(options.timeout)
+        .tcp_keepalive(Some(PROBE_INTERVAL));
+    if !options.is_tls() {
+        return Ok(endpoint.connect_lazy());
+    }
+    let endpoint = endpoint.tls_config(ClientTlsConfig::new().with_native_roots());
+    let endpoint = endpoint.map_err(|error| Status::unavailable(with_sources(&error)))?;
+    Ok(endpoint.connect_lazy())
+}
+
+/// The metadata of a request for the service: without the token, which is Tollgate's, and without what
+/// describes the connection of the client.
+fn forwarded(headers: &HeaderMap) -> MetadataMap {
+    let mut forwarded = headers.clone();
+    forwarded.remove(AUTHORIZATION);
+    let own: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("grpc-")).collect();
+    for name in own {
+        forwarded.remove(name);
+    }
+    MetadataMap::from_headers(forwarded)
+}
