@@ -8,7 +8,7 @@ use redis::Value;
 use sha1_smol::Sha1;
 use tollgate_store::{Failure, FailureKind};
 
-use crate::connection::CommandError;
+use crate::connection::{CommandChannel, CommandError};
 use crate::context::TopologyEvent;
 use crate::error;
 use crate::store::RedisStore;
@@ -26,6 +26,31 @@ impl Script {
     #[must_use]
     pub fn new(text: &'static str) -> Self {
         Script { text, sha1: Sha1::from(text).digest().to_string() }
+    }
+
+    /// Runs the script on a server, and sends its text if the server does not have it.
+    pub(crate) async fn run(
+        &self,
+        commands: &CommandChannel,
+        keys: &[Vec<u8>],
+        arguments: &[Vec<u8>],
+    ) -> Result<ScriptReply, CommandError> {
+        let words = |command: &str, script: &str| {
+            let mut words: Vec<Vec<u8>> =
+                vec![command.into(), script.into(), keys.len().to_string().into_bytes()];
+            words.extend(keys.iter().chain(arguments).cloned());
+            words
+        };
+        let mut reply = commands.command(&words("EVALSHA", &self.sha1)).await;
+        if let Err(CommandError::Server(server)) = &reply
+            && error::is_script_missing(server)
+        {
+            reply = commands.command(&words("EVAL", self.text)).await;
+        }
+        ScriptReply::from_value(reply?).ok_or_else(|| {
+            let message = "a script returned a value of another type";
+            CommandError::Lost(Failure::new(FailureKind::Protocol, message))
+        })
     }
 }
 
@@ -58,6 +83,12 @@ impl ScriptReply {
 }
 
 impl RedisStore {
+    /// Returns the prefix of all keys.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.context().options.namespace
+    }
+
     /// Returns the number of partitions, each with a slot of its own on a cluster; 1 without hash tags.
     #[must_use]
     pub fn partition_count(&self) -> u16 {
@@ -95,33 +126,16 @@ impl RedisStore {
             let message = "no server of the partition is connected";
             return Err(Failure::new(FailureKind::Unreachable, message));
         };
-        let words = |command: &str, script: &str| {
-            let mut words: Vec<Vec<u8>> =
-                vec![command.into(), script.into(), keys.len().to_string().into_bytes()];
-            words.extend(keys.iter().chain(arguments).cloned());
-            words
-        };
-        let mut reply = commands.command(&words("EVALSHA", &script.sha1)).await;
-        if let Err(CommandError::Server(server)) = &reply
-            && error::is_script_missing(server)
-        {
-            reply = commands.command(&words("EVAL", script.text)).await;
-        }
-        match reply {
-            Ok(value) => ScriptReply::from_value(value).ok_or_else(|| {
-                Failure::new(FailureKind::Protocol, "a script returned a value of another type")
-            }),
-            Err(error) => {
-                let is_redirection = matches!(&error, CommandError::Server(server)
-                    if matches!(server.code(), "MOVED" | "ASK" | "READONLY"));
-                if is_redirection {
-                    self.request_topology_refresh();
-                    let message = "the slot of the partition is on another server";
-                    return Err(Failure::new(FailureKind::TryAgain, message));
-                }
-                Err(error.failure())
+        script.run(&commands, keys, arguments).await.map_err(|error| {
+            let is_redirection = matches!(&error, CommandError::Server(server)
+                if matches!(server.code(), "MOVED" | "ASK" | "READONLY"));
+            if is_redirection {
+                self.request_topology_refresh();
+                let message = "the slot of the partition is on another server";
+                return Failure::new(FailureKind::TryAgain, message);
             }
-        }
+            error.failure()
+        })
     }
 
     /// Makes the store query the topology soon, if it has one.

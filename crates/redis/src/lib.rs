@@ -47,6 +47,7 @@ mod membership;
 mod network;
 mod node;
 mod node_stats;
+mod notifications;
 mod options;
 mod password_rotation;
 mod request;
@@ -62,6 +63,7 @@ pub use flush_namespace::FlushError;
 #[doc(hidden)]
 pub use network::{Network, Stream};
 pub use node_stats::{BreakerState, BreakerStats, NodeStats, ScriptTime};
+pub use notifications::{KeyEvent, Primary, StringRead, StringRequest, Subscription};
 pub use options::{Pem, RedisOptions};
 pub use stats::RedisStats;
 pub use store::{LateReply, RedisStore, Reply, TimedRequest, Warning};

@@ -1,11 +1,12 @@
 //! Making connections.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisConnectionInfo};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -33,6 +34,12 @@ pub(crate) struct Dialer {
     connect_timeout: Duration,
     call_timeout: Duration,
 }
+
+/// Called with each message that the server pushes, in the order of the server's replies.
+pub(crate) type PushHandler = Arc<dyn Fn(PushInfo) + Send + Sync>;
+
+/// The timeout of a call on a connection with many pushed messages, which arrive before its reply.
+const PUSH_CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// TCP keepalive: the idle time before the first probe, the interval, and the number of probes.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(5);
@@ -63,13 +70,29 @@ impl Dialer {
         }
     }
 
+    /// Returns the number of the database.
+    pub(crate) fn database(&self) -> i64 {
+        self.info.db()
+    }
+
     /// Makes a connection; `on_close` is called when it closes.
     pub(crate) async fn dial(
         &self,
         address: &Address,
         on_close: impl Fn() + Clone + Send + 'static,
     ) -> Result<Connection, Failure> {
-        let dialed = tokio::time::timeout(self.connect_timeout, self.log_in(address, on_close));
+        self.dial_with(address, on_close, None).await
+    }
+
+    /// Makes a connection with RESP3 if there is a handler for the messages that the server pushes.
+    pub(crate) async fn dial_with(
+        &self,
+        address: &Address,
+        on_close: impl Fn() + Clone + Send + 'static,
+        on_push: Option<PushHandler>,
+    ) -> Result<Connection, Failure> {
+        let login = self.log_in(address, on_close, on_push);
+        let dialed = tokio::time::timeout(self.connect_timeout, login);
         let result = dialed.await.unwrap_or_else(|_| {
             let message = format!("no connection within {:?}", self.connect_timeout);
             Err(Failure::new(FailureKind::Unreachable, message))
@@ -82,11 +105,15 @@ impl Dialer {
         &self,
         address: &Address,
         on_close: impl Fn() + Clone + Send + 'static,
+        on_push: Option<PushHandler>,
     ) -> Result<Connection, Failure> {
         let mut rejection = Failure::new(FailureKind::WrongPassword, "no password");
         for password in self.credentials.passwords().await? {
-            let info = self.credentials.apply(self.info.clone(), password.as_deref());
-            match self.dial_at(address, &info, on_close.clone()).await {
+            let mut info = self.credentials.apply(self.info.clone(), password.as_deref());
+            if on_push.is_some() {
+                info = info.set_protocol(ProtocolVersion::RESP3);
+            }
+            match self.dial_at(address, &info, on_close.clone(), on_push.clone()).await {
                 Err(failure) if failure.kind == FailureKind::WrongPassword => rejection = failure,
                 result => {
                     if let (Ok(_), Some(password)) = (&result, &password) {
@@ -104,24 +131,25 @@ impl Dialer {
         address: &Address,
         info: &RedisConnectionInfo,
         on_close: impl Fn() + Send + 'static,
+        on_push: Option<PushHandler>,
     ) -> Result<Connection, Failure> {
         match address {
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-                self.greet(stream, info, on_close).await
+                self.greet(stream, info, on_close, on_push).await
             }
             Address::Tcp { host, port } => {
                 if let Some(network) = &self.network {
                     let stream = network.connect(host, *port).await.map_err(unreachable)?;
-                    return self.greet(stream, info, on_close).await;
+                    return self.greet(stream, info, on_close, on_push).await;
                 }
                 let stream = TcpStream::connect((&**host, *port)).await.map_err(unreachable)?;
                 set_up(&stream).map_err(unreachable)?;
                 #[cfg(feature = "tls-rustls")]
                 if let Some(tls) = &self.tls {
-                    return self.greet(tls.wrap(host, stream).await?, info, on_close).await;
+                    return self.greet(tls.wrap(host, stream).await?, info, on_close, on_push).await;
                 }
-                self.greet(stream, info, on_close).await
+                self.greet(stream, info, on_close, on_push).await
             }
         }
     }
@@ -132,8 +160,16 @@ impl Dialer {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         info: &RedisConnectionInfo,
         on_close: impl Fn() + Send + 'static,
+        on_push: Option<PushHandler>,
     ) -> Result<Connection, Failure> {
-        let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
+        let mut config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
+        if let Some(on_push) = on_push {
+            let timeout = self.call_timeout.max(PUSH_CALL_TIMEOUT);
+            config = config.set_response_timeout(Some(timeout)).set_push_sender(move |push| {
+                on_push(push);
+                Ok::<(), Infallible>(())
+            });
+        }
         let result = MultiplexedConnection::new_with_config(info, stream, config).await;
         let (connection, driver) = result.map_err(error::from_connect)?;
         let is_closed = Arc::new(AtomicBool::new(false));

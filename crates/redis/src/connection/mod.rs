@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::AbortHandle;
 use tollgate_store::{Failure, FailureKind};
 
-pub(crate) use dial::Dialer;
+pub(crate) use dial::{Dialer, PushHandler};
 
 use crate::encode::Call;
 use crate::error;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tollgate_store::{Failure, FailureKind, StoreError};
 
 use primary::Primary;
+pub(crate) use primary::parse_scan;
 
 use crate::handshake::ServerKind;
 use crate::options::DEFAULT_NAMESPACE;
@@ -127,7 +128,7 @@ impl RedisStore {
     }
 
     /// Returns the current primaries and their slots.
-    async fn slots(&self) -> Result<SlotMap, Failure> {
+    pub(crate) async fn slots(&self) -> Result<SlotMap, Failure> {
         match self.ready().await {
             Err(StoreError::Unavailable(failure)) => return Err(failure),
             Err(error) => return Err(Failure::new(FailureKind::Rejected, error.to_string())),

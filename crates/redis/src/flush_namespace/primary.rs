@@ -152,7 +152,7 @@ fn is_migration(code: &str) -> bool {
 }
 
 /// Parses the reply to `SCAN`: the next cursor and the names.
-fn parse_scan(reply: Value) -> Option<(String, Vec<Vec<u8>>)> {
+pub(crate) fn parse_scan(reply: Value) -> Option<(String, Vec<Vec<u8>>)> {
     let Value::Array(parts) = reply else { return None };
     let [Value::BulkString(cursor), Value::Array(found)] = <[Value; 2]>::try_from(parts).ok()?
     else {
