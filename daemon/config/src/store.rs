@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate::{
     Limiter, LimiterBuilder, ManualClock, MemoryLimiter, MemoryLimiterBuilder, RedisOptions,
-    TableFull, masked_url,
+    RedisStore, TableFull, masked_url,
 };
 
 use tollgate_document::ConfigError;
@@ -170,13 +170,33 @@ impl StoreConfig {
         opened.map_err(|error| ConfigError::new(error.to_string()).with_field("store"))
     }
 
+    /// Opens a Redis store without a limiter: the process then does not count among those that share
+    /// the limits. It connects in the background, as with [`StoreConfig::open`].
+    ///
+    /// # Errors
+    /// As [`StoreConfig::open`]; the store in memory is an error, too.
+    pub fn open_redis(&self, namespace: &str) -> Result<RedisStore, ConfigError> {
+        self.check()?;
+        if self.url.is_memory() {
+            let message = "the store is memory; write the URL of a Redis or Valkey server";
+            return Err(ConfigError::new(message).with_field("store.url"));
+        }
+        RedisStore::open(self.url.as_str(), self.redis_options(namespace)?)
+            .map_err(|error| ConfigError::new(error.to_string()).with_field("store"))
+    }
+
     fn redis(&self, namespace: &str) -> Result<LimiterBuilder, ConfigError> {
+        let options = self.redis_options(namespace)?;
+        Ok(Limiter::builder().deadline(self.deadline).redis_options(options))
+    }
+
+    fn redis_options(&self, namespace: &str) -> Result<RedisOptions, ConfigError> {
         // The store reads the files each second and for each connection; an unreadable file is
         // reported before the first one.
         if let Some(error) = self.password_file_errors().next() {
             return Err(error);
         }
-        let options = RedisOptions {
+        Ok(RedisOptions {
             namespace: namespace.to_owned(),
             connections: self.connections,
             connect_timeout: self.connect_timeout,
@@ -199,8 +219,7 @@ impl StoreConfig {
             address_map: self.address_map.clone(),
             tls_server_name: self.tls_server_name.clone(),
             ..RedisOptions::default()
-        };
-        Ok(Limiter::builder().deadline(self.deadline).redis_options(options))
+        })
     }
 
     /// Returns an error for each password file that cannot be used.
