@@ -7,6 +7,7 @@
 
 mod cursors;
 mod memory;
+mod observe;
 mod query;
 mod record;
 mod recorder;
@@ -23,6 +24,9 @@ use tollgate::{Limiter, MemoryLimiter, Timestamp};
 use tollgate_config::Track;
 use tollgate_store::Clock;
 
+pub use observe::{
+    CounterPattern, ObserveError, ObserveOptions, ObserveReport, Observer, PatternError,
+};
 pub use query::{KeysQuery, MAX_PAGE, Order, Page, QueryError};
 pub use record::{
     Interval, KeyRecord, KeyUsage, MAX_KEY_BYTES, MAX_NOTE_BYTES, MAX_TOTAL, Note, NoteAnswer,

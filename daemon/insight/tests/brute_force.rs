@@ -192,6 +192,8 @@ async fn check_load(writers: &[Insight]) {
         });
         for (insight, _) in &writers {
             assert_eq!(insight.close(CLOSE).await, 0, "not written: {:?}", insight.stats());
+            // In memory, a query takes what was recorded.
+            assert_eq!(insight.key("api", b"none").await.unwrap(), None);
         }
         for (thread, number) in (0..THREADS).flat_map(|t| (0..PER_THREAD).map(move |n| (t, n))) {
             let sample = sample(thread, number);

@@ -5,10 +5,12 @@
 //! a partition are numbered and sent one after the other: the server skips one that it has executed
 //! already, so that a batch whose reply was lost is sent again.
 
+mod observed;
 mod pending;
 mod read;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicU64;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +24,9 @@ use tollgate_store::{Failure, FailureKind};
 use crate::recorder::Delta;
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
-use pending::{Pending, PendingKey};
+pub(crate) use observed::StoredState;
+use pending::Pending;
+pub(crate) use pending::{PendingKey, StateChange};
 
 static WRITE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("write.lua")));
 
@@ -64,12 +68,15 @@ pub(crate) struct RedisStorage {
     writer: String,
     pending: Mutex<Pending>,
     queues: tokio::sync::Mutex<HashMap<u16, PartitionQueue>>,
+    /// The batches of an observer so far.
+    observed_batches: AtomicU64,
 }
 
 impl RedisStorage {
     pub(crate) fn new(store: RedisStore) -> Self {
         let writer = random_id().to_string();
-        RedisStorage { store, writer, pending: Mutex::default(), queues: Default::default() }
+        let (pending, queues, observed_batches) = Default::default();
+        RedisStorage { store, writer, pending, queues, observed_batches }
     }
 
     /// Adds decisions to those that the next flush writes.
@@ -171,6 +178,7 @@ impl RedisStorage {
             length.to_string().into(),
             u8::from(track.usage).to_string().into(),
             WRITER_TTL.into(),
+            u8::from(records.iter().any(|(_, record)| record.has_state())).to_string().into(),
         ];
         let mut decisions = 0;
         for (key, record) in records {

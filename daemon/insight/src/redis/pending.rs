@@ -17,13 +17,22 @@ const MIN_WRITES: usize = 256;
 
 /// What waits for a key.
 #[derive(Debug)]
-pub(super) struct PendingKey {
+pub(crate) struct PendingKey {
     usage: Usage,
     /// By ascending time.
     intervals: VecDeque<Interval>,
     notes: VecDeque<Note>,
     /// The number of writes before the key began to wait.
     since: u64,
+    state: Option<StateChange>,
+}
+
+/// The state of an observer in a record before and after a write. The server rejects the write if the
+/// record has another state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StateChange {
+    pub(crate) expected: Vec<u8>,
+    pub(crate) new: Vec<u8>,
 }
 
 /// What waits for all keys, by the number of the policy and the key.
@@ -108,7 +117,20 @@ impl Pending {
 impl PendingKey {
     fn new(usage: Usage, since: u64) -> Self {
         let (intervals, notes) = (VecDeque::new(), VecDeque::new());
-        PendingKey { usage: usage.without_totals(), intervals, notes, since }
+        PendingKey { usage: usage.without_totals(), intervals, notes, since, state: None }
+    }
+
+    /// What an observer has counted for a key.
+    pub(crate) fn observed(
+        usage: Usage,
+        intervals: VecDeque<Interval>,
+        state: StateChange,
+    ) -> Self {
+        PendingKey { usage, intervals, notes: VecDeque::new(), since: 0, state: Some(state) }
+    }
+
+    pub(super) fn has_state(&self) -> bool {
+        self.state.is_some()
     }
 
     fn bytes(&self, key: usize) -> usize {
@@ -139,7 +161,7 @@ impl PendingKey {
     }
 
     /// Appends the arguments of the script.
-    pub(super) fn write(&self, arguments: &mut Vec<Vec<u8>>) {
+    pub(crate) fn write(&self, arguments: &mut Vec<Vec<u8>>) {
         let mut put = |number: u64| arguments.push(number.to_string().into());
         let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
         put(self.usage.first_seen.as_micros());
@@ -149,6 +171,10 @@ impl PendingKey {
         put(self.usage.cost);
         put(count(self.intervals.len()));
         put(count(self.notes.len()));
+        if let Some(StateChange { expected, new }) = &self.state {
+            arguments.extend([expected.clone(), new.clone()]);
+        }
+        let mut put = |number: u64| arguments.push(number.to_string().into());
         for Interval { start, allowed, denied, cost } in &self.intervals {
             put(start.as_micros() / 1_000_000);
             put(*allowed);

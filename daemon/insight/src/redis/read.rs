@@ -150,7 +150,7 @@ impl RedisStorage {
 }
 
 /// The texts of a list.
-fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
+pub(super) fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
     let ScriptReply::List(list) = reply else { return Err(malformed()) };
     let word = |reply| match reply {
         ScriptReply::Bytes(bytes) => Ok(bytes),
@@ -159,7 +159,7 @@ fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
     list.into_iter().map(word).collect()
 }
 
-fn number(word: &[u8]) -> Result<u64, Failure> {
+pub(super) fn number(word: &[u8]) -> Result<u64, Failure> {
     str::from_utf8(word).ok().and_then(|text| text.parse().ok()).ok_or_else(malformed)
 }
 

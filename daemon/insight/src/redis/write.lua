@@ -5,9 +5,13 @@
 -- KEYS: the writer, the indexes by time, by requests and by denials, then the record of each key.
 -- ARGV: the number of the batch, the prefix of the records' names, how long a record is kept in ms, the
 -- maximum number of keys, the number of notes, the number of intervals, their length in s, whether usage
--- is tracked, how long the writer is remembered in ms. Then for each record: first and last time, allowed,
--- denied, cost, the number of intervals and of notes; for each interval its start in s, allowed, denied
--- and cost; each note.
+-- is tracked, how long the writer is remembered in ms, whether records have the state of an observer. Then
+-- for each record: first and last time, allowed, denied, cost, the number of intervals and of notes; with
+-- states the expected and the new state; for each interval its start in s, allowed, denied and cost; each
+-- note.
+-- Reply: the number of evicted keys, or -1 if the batch was executed before. With states a list: this
+-- number, then the allowed requests and the last time of each record, or -1 and the time if another
+-- observer has written the record.
 local writer, seen, used, denied = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if tonumber(redis.call('GET', writer) or '0') >= tonumber(ARGV[1]) then
   return -1
@@ -17,9 +21,9 @@ redis.call('SET', writer, ARGV[1], 'PX', ARGV[9])
 local MAX_TOTAL = 9007199254740991
 local prefix, keep, max_keys = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local notes, intervals, length = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local has_usage = ARGV[8] == '1'
+local has_usage, has_states = ARGV[8] == '1', ARGV[10] == '1'
 local shape = ARGV[5] .. ':' .. ARGV[6] .. ':' .. ARGV[7]
-local position = 10
+local position = 11
 
 local function take()
   local value = ARGV[position]
@@ -49,14 +53,35 @@ local function reshape(name)
   end
 end
 
+-- Whether a record has the state from which the write was computed. It has the new state if the reply to
+-- this write was lost.
+local totals = {}
+local function has_state(name, expected, new)
+  local stored, allowed, last = unpack(redis.call('HMGET', name, 'o', 'a', 'l'))
+  if (stored or '') == expected then
+    return true
+  end
+  totals[#totals + 1] = stored == new and allowed or '-1'
+  totals[#totals + 1] = last or '0'
+  return false
+end
+
 local by_time, by_use, by_denials = {}, {}, {}
 local newest = 0
-for index = 5, #KEYS do
-  local name = KEYS[index]
+local function write(name)
   local member = string.sub(name, #prefix + 1)
   local first, last = take(), take()
   local allowed, refused, cost = take(), take(), take()
   local interval_count, note_count = tonumber(take()), tonumber(take())
+  local state
+  if has_states then
+    local expected = take()
+    state = take()
+    if not has_state(name, expected, state) then
+      position = position + 4 * interval_count + note_count
+      return
+    end
+  end
   local fields, parts = { 'f', 'l', 'a', 'd', 'c', 'n', 's' }, {}
   for i = 1, interval_count do
     local part = { start = take(), allowed = take(), denied = take(), cost = take() }
@@ -112,6 +137,12 @@ for index = 5, #KEYS do
   end
   new[#new + 1] = 'n'
   new[#new + 1] = text(written)
+  if state then
+    new[#new + 1] = 'o'
+    new[#new + 1] = state
+    totals[#totals + 1] = allowed
+    totals[#totals + 1] = last
+  end
   redis.call('HSET', name, unpack(new))
   redis.call('PEXPIREAT', name, text(math.floor(tonumber(last) / 1000) + keep))
   newest = math.max(newest, tonumber(last))
@@ -125,6 +156,13 @@ for index = 5, #KEYS do
       by_denials[#by_denials + 1] = member
     end
   end
+end
+
+for index = 5, #KEYS do
+  write(KEYS[index])
+end
+if #by_time == 0 then
+  return { 0, unpack(totals) }
 end
 
 local function remove(members)
@@ -172,5 +210,8 @@ if excess > 0 then
 end
 for _, name in ipairs({ seen, used, denied }) do
   redis.call('PEXPIREAT', name, text(math.floor(newest / 1000) + keep))
+end
+if has_states then
+  return { math.max(excess, 0), unpack(totals) }
 end
 return math.max(excess, 0)

@@ -1,0 +1,138 @@
+//! Records that an observer writes.
+//!
+//! A record then has the state from which its totals were computed. A write names the state that it
+//! continues, so that of two observers only one can continue it, and a write whose reply was lost is
+//! recognized.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use tollgate_redis::{Script, ScriptReply};
+use tollgate_store::Failure;
+
+use super::pending::PendingKey;
+use super::read::{self, words};
+use super::{MAX_BATCH, Records, RedisStorage, WRITE, malformed};
+use crate::tracked::Tracked;
+
+static STATE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("state.lua")));
+
+/// The state of an observer in a record, and the totals; empty and 0 without a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoredState {
+    pub(crate) state: Vec<u8>,
+    pub(crate) allowed: u64,
+    /// The time of the last request in µs.
+    pub(crate) last: u64,
+}
+
+/// A write, and the result: the totals, or `None` if another observer has written the record.
+type Written = (Box<[u8]>, Result<Option<(u64, u64)>, Failure>);
+
+impl RedisStorage {
+    /// Reads the states of keys.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(crate) async fn states(
+        &self,
+        tracked: &Tracked,
+        keys: &[Box<[u8]>],
+    ) -> Result<Vec<(Box<[u8]>, StoredState)>, Failure> {
+        let mut groups: HashMap<u16, Vec<&[u8]>> = HashMap::new();
+        for key in keys {
+            groups.entry(self.store.partition_of(key)).or_default().push(key);
+        }
+        let calls = groups.iter().flat_map(|(partition, keys)| {
+            keys.chunks(MAX_BATCH).map(|keys| self.states_in(*partition, tracked, keys))
+        });
+        let mut states = Vec::with_capacity(keys.len());
+        for found in join_all(calls).await {
+            states.extend(found?);
+        }
+        Ok(states)
+    }
+
+    async fn states_in(
+        &self,
+        partition: u16,
+        tracked: &Tracked,
+        keys: &[&[u8]],
+    ) -> Result<Vec<(Box<[u8]>, StoredState)>, Failure> {
+        let name = |key: &&[u8]| self.store.extension_name(partition, &tracked.name, "k", key);
+        let names: Vec<_> = keys.iter().map(name).collect();
+        let reply = self.store.run_script(partition, &STATE, &names, &[]).await?;
+        let ScriptReply::List(rows) = reply else { return Err(malformed()) };
+        if rows.len() != keys.len() {
+            return Err(malformed());
+        }
+        let states = keys.iter().zip(rows).map(|(key, row)| Ok((Box::from(*key), state(row)?)));
+        states.collect()
+    }
+
+    /// Writes what was counted for keys. If a write fails, its outcome is unknown: repeat it unchanged.
+    /// Calls must not overlap, because the server skips batches that arrive out of order.
+    pub(crate) async fn write_observed(&self, tracked: &Tracked, records: Records) -> Vec<Written> {
+        let mut groups: HashMap<u16, Records> = HashMap::new();
+        for (key, record) in records {
+            groups.entry(self.store.partition_of(&key)).or_default().push((key, record));
+        }
+        let calls = groups.iter().map(|(partition, records)| async move {
+            let mut written = Vec::new();
+            for records in records.chunks(MAX_BATCH) {
+                let result = self.write_batch(*partition, tracked, records).await;
+                let keys = records.iter().map(|(key, _)| key.clone());
+                match result {
+                    Ok(totals) => written.extend(keys.zip(totals.into_iter().map(Ok))),
+                    Err(failure) => written.extend(keys.map(|key| (key, Err(failure.clone())))),
+                }
+            }
+            written
+        });
+        join_all(calls).await.into_iter().flatten().collect()
+    }
+
+    /// The totals of each record after a batch.
+    async fn write_batch(
+        &self,
+        partition: u16,
+        tracked: &Tracked,
+        records: &[(Box<[u8]>, PendingKey)],
+    ) -> Result<Vec<Option<(u64, u64)>>, Failure> {
+        let number = self.observed_batches.fetch_add(1, Ordering::Relaxed) + 1;
+        let batch = self.batch(partition, tracked, number, records);
+        let reply = self.store.run_script(partition, &WRITE, &batch.keys, &batch.arguments).await?;
+        let ScriptReply::List(mut list) = reply else { return Err(malformed()) };
+        let totals = words(ScriptReply::List(list.split_off(1.min(list.len()))))?;
+        let (pairs, rest) = totals.as_chunks::<2>();
+        if pairs.len() != records.len() || !rest.is_empty() {
+            return Err(malformed());
+        }
+        let total = |[allowed, last]: &[Vec<u8>; 2]| match &allowed[..] {
+            b"-1" => Ok(None),
+            allowed => Ok(Some((read::number(allowed)?, read::number(last)?))),
+        };
+        pairs.iter().map(total).collect()
+    }
+}
+
+fn state(row: ScriptReply) -> Result<StoredState, Failure> {
+    let ScriptReply::List(fields) = row else { return Err(malformed()) };
+    let fields: Vec<_> = fields
+        .into_iter()
+        .map(|field| match field {
+            ScriptReply::Bytes(bytes) => Ok(Some(bytes)),
+            ScriptReply::Nil => Ok(None),
+            _ => Err(malformed()),
+        })
+        .collect::<Result<_, _>>()?;
+    let [state, allowed, last] = <[_; 3]>::try_from(fields).map_err(|_| malformed())?;
+    let total = |field: Option<Vec<u8>>| field.map_or(Ok(0), |field| read::number(&field));
+    Ok(StoredState {
+        state: state.unwrap_or_default(),
+        allowed: total(allowed)?,
+        last: total(last)?,
+    })
+}
