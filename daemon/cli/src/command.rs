@@ -11,6 +11,7 @@ use crate::arguments::{
     Refund, Reset, Serve, Unblock,
 };
 use crate::bench::Bench;
+use crate::observe::Observe;
 use crate::output;
 use crate::replay::arguments::Replay;
 
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Inspect(Inspect),
     Keys(KeysArguments),
+    Observe(Observe),
     Block(Block),
     Unblock(Unblock),
     Reset(Reset),

@@ -10,6 +10,7 @@ mod explain;
 mod health;
 mod init;
 mod number;
+mod observe;
 mod operate;
 mod output;
 mod ratelimit;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Inspect(arguments) => operate::inspect(&arguments.operation),
         Command::Keys(arguments) => usage::keys(&arguments),
+        Command::Observe(arguments) => observe::run(&arguments),
         Command::Block(arguments) => operate::block(&arguments),
         Command::Unblock(arguments) => operate::unblock(&arguments.operation),
         Command::Reset(arguments) => operate::reset(&arguments.operation),

@@ -21,6 +21,7 @@ pub(crate) use daemon::{Daemon, Ready};
 use greeting::greeting;
 pub(crate) use logs::log_fatal;
 pub(crate) use runtime::{Service, Tracing, run_async};
+pub(crate) use signals::Signals;
 
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let loaded = load(&arguments)?;

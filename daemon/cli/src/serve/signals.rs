@@ -11,7 +11,7 @@ use super::systemd;
 
 /// SIGTERM and SIGINT.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
@@ -20,7 +20,7 @@ pub(super) struct Signals {
 const SIGNAL_EXIT_CODE: i32 = 128;
 
 impl Signals {
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -29,15 +29,25 @@ impl Signals {
 
     /// Completes at the first signal; the second ends the process at once. SIGINT comes from a
     /// terminal, where a person waits, so it skips the delay before the drain.
-    pub(super) async fn stop(mut self) -> Stop {
-        let first = self.next().await;
+    pub(super) async fn stop(self) -> Stop {
+        let first = self.first("stopping after requests in flight").await;
         systemd::stopping();
-        tracing::info!("stopping after requests in flight; a second signal stops at once");
+        if first == SignalKind::interrupt() { Stop::WithoutDelay } else { Stop::AfterDelay }
+    }
+
+    /// Completes at the first signal, for an observer that then writes what it has counted.
+    pub(crate) async fn stop_writing(self) {
+        self.first("stopping after the last totals are written").await;
+    }
+
+    async fn first(mut self, message: &str) -> SignalKind {
+        let first = self.next().await;
+        tracing::info!("{message}; a second signal stops at once");
         tokio::spawn(async move {
             let second = self.next().await;
             process::exit(SIGNAL_EXIT_CODE + second.as_raw_value());
         });
-        if first == SignalKind::interrupt() { Stop::WithoutDelay } else { Stop::AfterDelay }
+        first
     }
 
     async fn next(&mut self) -> SignalKind {
