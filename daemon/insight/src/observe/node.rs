@@ -74,7 +74,7 @@ impl Node {
                 }
                 Err(failure) => {
                     if !std::mem::replace(&mut is_failing, true) {
-                        tracing::warn!("not observing {}, retrying: {failure}", self.primary);
+                        tracing::warn!("cannot observe {}, retrying: {failure}", self.primary);
                     }
                     sleep(RETRY_DELAY).await;
                 }
