@@ -63,7 +63,10 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Denied(_) => write!(f, "denied: {}", self.detail()),
-            Rejection::MissingKey => f.write_str("the request has no key for a rule"),
+            Rejection::MissingKey => f.write_str(
+                "the request has no key for a rule: provide the address (ConnectInfo), extension or \
+                 header that its key is read from, or set Rule::on_missing",
+            ),
             Rejection::Invalid(error) => write!(f, "invalid key, policy or cost: {error}"),
             Rejection::Failed(error) => write!(f, "the checks cannot be decided: {error}"),
         }
