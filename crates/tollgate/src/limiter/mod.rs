@@ -134,7 +134,10 @@ impl Limiter {
     /// `tls-rustls`.
     ///
     /// An unreachable server is no error: this waits up to 1 s for a connection, which the store then
-    /// keeps trying to make in the background.
+    /// keeps trying to make in the background. Until it is made for the first time, a policy with
+    /// [`OnStoreError::Local`](crate::OnStoreError::Local), the default, denies every check, because
+    /// this process does not know its share. With the feature `redis`, `as_redis` gives the store,
+    /// whose `ready` returns the cause.
     ///
     /// # Errors
     /// Returns an error if the URL is invalid or names an unknown kind of store.
