@@ -86,7 +86,9 @@ impl Session {
             shown.push_str(&format!("'{}' ", prefix(arg, MAX_QUOTED_LEN - shown.len())));
         }
         let name_shown = prefix(name, MAX_QUOTED_LEN);
-        let hint = suggest(name).unwrap_or_else(|| "COMMAND LIST returns all names".to_owned());
+        let hint = suggest(name).unwrap_or_else(|| {
+            "this is tollgate, not Redis; COMMAND LIST returns its commands".to_owned()
+        });
         Failure::bad(format!(
             "unknown command '{name_shown}', with args beginning with: {shown}; {hint}"
         ))

@@ -54,7 +54,15 @@ impl From<Error> for Failure {
             | ErrorKind::UnknownCharge
             | ErrorKind::ChargeSettled => "ERR",
         };
-        Failure { is_denial: error.is_denial(), ..Failure::new(code, error.detail()) }
+        let detail = error.detail();
+        let failure = match error.kind() {
+            // Otherwise a client could take "the server" of the detail for the daemon.
+            ErrorKind::StoreUnavailable => {
+                Failure::new(code, format!("store unavailable: {detail}"))
+            }
+            _ => Failure::new(code, detail),
+        };
+        Failure { is_denial: error.is_denial(), ..failure }
     }
 }
 

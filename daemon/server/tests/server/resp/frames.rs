@@ -20,8 +20,8 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
         row(b"PING\r\nPING a\r\n*1\r\n$4\r\nPING\r\n", "+PONG\r\n$1\r\na\r\n+PONG\r\n"),
         row(
             b"NONESUCH SUCH thing\r\nPING\r\n",
-            "-ERR unknown command 'NONESUCH', with args beginning with: 'SUCH' 'thing' ; COMMAND LIST \
-             returns all names\r\n+PONG\r\n",
+            "-ERR unknown command 'NONESUCH', with args beginning with: 'SUCH' 'thing' ; this is \
+             tollgate, not Redis; COMMAND LIST returns its commands\r\n+PONG\r\n",
         ),
         row(
             b"CL.THROTLE k\r\n",

@@ -76,7 +76,7 @@ async fn policies_decide_while_the_store_is_unavailable() {
         "TTL k",
     ] {
         let reply = client.call(command).await;
-        assert!(reply.starts_with("-TRYAGAIN "), "{command}: {reply}");
+        assert!(reply.starts_with("-TRYAGAIN store unavailable: "), "{command}: {reply}");
         assert!(reply.contains("check its address and that it is running"), "{reply}");
     }
     assert_eq!(client.call("PING").await, "+PONG");
