@@ -147,7 +147,9 @@ impl Dialer {
                 set_up(&stream).map_err(unreachable)?;
                 #[cfg(feature = "tls-rustls")]
                 if let Some(tls) = &self.tls {
-                    return self.greet(tls.wrap(host, stream).await?, info, on_close, on_push).await;
+                    return self
+                        .greet(tls.wrap(host, stream).await?, info, on_close, on_push)
+                        .await;
                 }
                 self.greet(stream, info, on_close, on_push).await
             }
