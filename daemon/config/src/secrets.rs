@@ -24,8 +24,10 @@ pub(super) fn find(text: &str, tree: Option<&Entry>) -> Vec<Range<usize>> {
 
 /// The password of a URL, and the text after `token:`.
 fn in_line(line: &str) -> impl Iterator<Item = Range<usize>> {
-    let url = line.find("://").and_then(|scheme| {
-        let login = scheme + "://".len();
+    // The scheme of an invalid URL may be followed by a single slash.
+    let url = line.find(":/").and_then(|scheme| {
+        let slashes = line.get(scheme + 1..)?;
+        let login = line.len() - slashes.trim_start_matches('/').len();
         let end = line.rfind('@').filter(|end| *end > login)?;
         let from = line.get(login..end)?.find(':').map_or(login, |line| login + line + 1);
         Some(from..end)

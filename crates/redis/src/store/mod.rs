@@ -97,6 +97,14 @@ async fn ping(address: &Address, commands: CommandChannel) -> Result<(), Failure
 }
 
 impl RedisStore {
+    /// Checks a URL without opening the store.
+    ///
+    /// # Errors
+    /// Returns the error that [`open`](Self::open) returns for the URL.
+    pub fn check_url(url: &str) -> Result<(), OpenError> {
+        url::parse(url).map(drop)
+    }
+
     /// Opens the store at a URL. It connects in the background, so an unreachable server is no error;
     /// see [`ready`](Self::ready).
     ///

@@ -149,7 +149,7 @@ impl LimiterBuilder {
             }
             return Ok(memory.build().into());
         }
-        Limiter::check_scheme(url)?;
+        url::check_scheme(url)?;
         let store = RedisStore::open(url, self.redis.clone())?;
         // Wait, so that the first decisions do not miss their deadline. A failure is not final: the
         // store keeps trying to connect.

@@ -145,15 +145,15 @@ impl Limiter {
         #[cfg(feature = "redis")]
         return Limiter::builder().open(url).await;
         #[cfg(not(feature = "redis"))]
-        Limiter::check_scheme(url).map(|()| Limiter::memory())
+        Limiter::check_url(url).map(|()| Limiter::memory())
     }
 
-    /// Checks that a URL names a known kind of store. [`Limiter::open`] checks the rest of the URL.
+    /// Checks a URL without opening the store.
     ///
     /// # Errors
-    /// Returns an error if the kind of store is unknown.
-    pub fn check_scheme(url: &str) -> Result<(), OpenError> {
-        url::check_scheme(url)
+    /// Returns the error that [`Limiter::open`] returns for the URL.
+    pub fn check_url(url: &str) -> Result<(), OpenError> {
+        url::check(url)
     }
 
     /// Returns a builder with the default options.

@@ -15,6 +15,16 @@ fn server_of(url: &str) -> &str {
     url.split([':', '+']).next().unwrap_or(url)
 }
 
+/// Checks a URL without opening the store.
+pub(super) fn check(url: &str) -> Result<(), OpenError> {
+    check_scheme(url)?;
+    #[cfg(feature = "redis")]
+    if is_redis(url) {
+        tollgate_redis::RedisStore::check_url(url)?;
+    }
+    Ok(())
+}
+
 pub(super) fn check_scheme(url: &str) -> Result<(), OpenError> {
     match url {
         "memory" => Ok(()),

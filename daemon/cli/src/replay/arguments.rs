@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use tollgate::{Limiter, masked_url};
+use tollgate::masked_url;
 
 use crate::arguments::Form;
 
@@ -149,7 +149,7 @@ impl Replay {
 fn without_password(argument: &str) -> String {
     match argument.strip_prefix("--store=") {
         Some(url) => format!("--store={}", masked_url(url)),
-        None if Limiter::check_scheme(argument).is_ok() => masked_url(argument),
+        None if argument.contains("://") => masked_url(argument),
         None => argument.to_owned(),
     }
 }

@@ -45,7 +45,7 @@ impl Format {
 pub(super) static NAMESPACE: Format = Format::new("name", "shop", word).pattern(WORD);
 
 pub(super) static STORE_URL: Format =
-    Format::new("URL", "redis://127.0.0.1:6379", |text| match Limiter::check_scheme(text) {
+    Format::new("URL", "redis://127.0.0.1:6379", |text| match Limiter::check_url(text) {
         Ok(()) => Ok(Value::Url(text.to_owned())),
         Err(error) => Err(error.to_string()),
     })
