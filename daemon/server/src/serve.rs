@@ -124,7 +124,7 @@ async fn leave(services: &Services) {
         tracing::warn!(decisions = unwritten, "usage of keys not written before the exit");
     }
     if let Err(error) = services.engine.limiter().leave(LEAVE_TIMEOUT).await {
-        tracing::warn!("store not charged for all that was admitted without it: {error}");
+        tracing::warn!("did not leave the store in order: {error}");
     }
 }
 

@@ -292,7 +292,8 @@ impl Limiter {
     /// The in-memory store has nothing to do.
     ///
     /// # Errors
-    /// Returns an error if the store could not be charged for all of it.
+    /// Returns an error if the store could not be charged for all of it, or if it is unavailable, so that
+    /// the others get the shares only after the lifetime of the membership.
     pub async fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
         match &self.0 {
             Backend::Memory(_) | Backend::Other(_) => {

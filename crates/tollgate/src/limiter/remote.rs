@@ -89,7 +89,11 @@ impl Remote {
         let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
         let left = local.membership.leave(&self.0.store).await;
         if charged.is_ok() {
-            return left;
+            return left.map_err(|failure| {
+                let message =
+                    format!("the shares of this process are not passed on at once: {failure}");
+                Failure::new(failure.kind, message)
+            });
         }
         let mut message = format!("{} keys could not be charged", local.pending());
         if let Err(failure) = left {
