@@ -1,6 +1,7 @@
 //! The metrics, as Prometheus and its tool read them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
 
 use tollgate_server::{FAMILIES, FamilyKind};
 use tollgate_testkit::{Folder, Server};
@@ -8,7 +9,7 @@ use tollgate_testkit::{Folder, Server};
 use crate::client::send;
 use crate::expressions::{self, Selector};
 use crate::operation::wait_for_page;
-use crate::process::Daemon;
+use crate::process::{Daemon, run, tollgate};
 use crate::prometheus::{Prometheus, promtool};
 
 const OPENMETRICS: &str = "application/openmetrics-text;version=1.0.0";
@@ -86,8 +87,37 @@ fn series(page: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// The prefix of the metrics of envoyproxy/ratelimit, which a table of its own describes.
 const REFERENCE: &str = "ratelimit_service_";
 
-/// The series of a daemon in memory, of one with a rule of Envoy's rate limit service, and of one whose
-/// store becomes unavailable.
+/// Starts a daemon with this configuration file that serves gRPC as well. Returns also its gRPC address.
+fn with_grpc(folder: &Folder, yaml: &str) -> (Daemon, String) {
+    let mut command = tollgate();
+    command.arg("serve").arg("--config").arg(folder.write("tollgate.yaml", yaml));
+    command.args(["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    let daemon = Daemon::spawn(command.args(["--resp", "off"]).stderr(Stdio::null()));
+    let line = daemon.greeting.lines().find_map(|line| line.trim().strip_prefix("gRPC for Envoy"));
+    let address = line.unwrap().trim().strip_prefix("http://").unwrap().to_owned();
+    (daemon, address)
+}
+
+/// The series of a daemon that compares its decisions with those of another one.
+fn exposed_by_comparison() -> BTreeMap<String, BTreeSet<String>> {
+    let policy = "policies: { api: { limits: [2/d] } }\n";
+    let (old_folder, new_folder) = (Folder::create(), Folder::create());
+    let (old, old_grpc) = with_grpc(&old_folder, policy);
+    let compare = format!("{policy}envoy: {{ compare: {{ url: \"grpc://{old_grpc}\" }} }}\n");
+    let (new, new_grpc) = with_grpc(&new_folder, &compare);
+    let target = format!("grpc://{new_grpc}");
+    let (code, _, error) = run(["bench", &target, "--policy", "api", "-n", "4", "-c", "1"]);
+    assert_eq!(code, 0, "{error}");
+    let name = "tollgate_compared_descriptors_total";
+    wait_for_page(&new, name, |page| series(page).contains_key(name));
+    let all = series(&page(&new, ""));
+    new.stop();
+    old.stop();
+    all
+}
+
+/// The series of a daemon in memory, of one with a rule of Envoy's rate limit service, of one whose store
+/// becomes unavailable, and of one that compares its decisions.
 fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let body = r#"{"policy":"api","key":"k"}"#;
     let daemon = Daemon::start::<[&str; 0]>([]);
@@ -127,6 +157,8 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     post(&daemon, "/v1/check", body);
     all.extend(series(&page(&daemon, "")));
     daemon.stop();
+    let compared = exposed_by_comparison().into_iter();
+    all.extend(compared.filter(|(name, _)| name.starts_with("tollgate_compared_")));
     all
 }
 
