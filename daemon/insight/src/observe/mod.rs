@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tollgate::random_id;
@@ -62,6 +62,8 @@ struct Shared {
     /// Distinguishes this process from others.
     observer: String,
     report: SharedReport,
+    /// Notified when notifications of a server begin to arrive, which the store then records.
+    began: Notify,
     stop: watch::Sender<bool>,
 }
 
@@ -121,6 +123,7 @@ impl Observer {
             is_read_only,
             observer: random_id().to_string(),
             report: SharedReport::default(),
+            began: Notify::new(),
             stop: watch::Sender::new(false),
         };
         let shared = Arc::new(shared);
@@ -140,15 +143,16 @@ impl Observer {
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> ObserveReport {
         let mut ticks = interval(RENEW_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let shared = Arc::clone(&self.shared);
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                _ = ticks.tick() => {
-                    let result = self.refresh().await;
-                    self.note(&result);
-                }
+                _ = ticks.tick() => {}
+                () = shared.began.notified() => {}
             }
+            let result = self.refresh().await;
+            self.note(&result);
         }
         self.finish().await
     }

@@ -130,6 +130,7 @@ impl Observation {
         check_flags(&subscription, &primary).await?;
         node.is_observed.store(true, Ordering::Relaxed);
         self.note_gap(node, lost);
+        self.shared.began.notify_one();
         let (mut reads, mut writes) = (ticks(READ_INTERVAL), ticks(WRITE_INTERVAL));
         let mut flags = ticks(FLAGS_INTERVAL);
         let mut stop = self.shared.stop.subscribe();
