@@ -11,6 +11,7 @@ use tollgate_store::{Failure, FailureKind};
 use crate::connection::{CommandChannel, CommandError};
 use crate::context::TopologyEvent;
 use crate::error;
+use crate::handshake::ServerKind;
 use crate::store::RedisStore;
 
 /// A Lua script. Pass every key that it writes and that may exist, so that a node of a cluster without
@@ -93,6 +94,12 @@ impl RedisStore {
     #[must_use]
     pub fn partition_count(&self) -> u16 {
         self.context().keyspace.partition_count()
+    }
+
+    /// Returns whether the servers are nodes of a cluster, which have different keys.
+    #[must_use]
+    pub fn is_cluster(&self) -> bool {
+        self.context().server_kind == ServerKind::ClusterNode
     }
 
     /// Returns the partition of a key, which is the same for all policies.

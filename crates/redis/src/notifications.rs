@@ -142,15 +142,9 @@ fn event<'e>(push: &'e PushInfo, prefix: &[u8]) -> Option<KeyEvent<'e>> {
 }
 
 impl Subscription {
-    /// Returns whether the connection is closed. Then notifications are lost.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.connection.is_closed()
-    }
-
-    /// Waits until the connection is closed.
+    /// Waits until the connection is closed. Then notifications are lost.
     pub async fn closed(&self) {
-        while !self.is_closed() {
+        while !self.connection.is_closed() {
             self.closed.notified().await;
         }
     }
@@ -258,10 +252,9 @@ fn string_read(
     expiry: Result<Value, CommandError>,
     value: Result<Value, CommandError>,
 ) -> Result<StringRead, Failure> {
-    let value = match value {
-        Ok(Value::Nil) => return Ok(StringRead::Absent),
-        Ok(Value::BulkString(value)) => value,
-        Ok(_) => return Err(malformed("GET")),
+    // A slot may arrive or leave between the two.
+    let (expiry, value) = match expiry.and_then(|expiry| Ok((expiry, value?))) {
+        Ok(replies) => replies,
         Err(CommandError::Server(server)) => {
             return match server.code() {
                 "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" => Ok(StringRead::Elsewhere),
@@ -271,11 +264,13 @@ fn string_read(
         }
         Err(error) => return Err(error.failure()),
     };
-    let expiry = match expiry {
-        Ok(Value::Int(expiry)) => u64::try_from(expiry).ok(),
-        Ok(_) => return Err(malformed("PEXPIRETIME")),
-        Err(error) => return Err(error.failure()),
+    let value = match value {
+        Value::Nil => return Ok(StringRead::Absent),
+        Value::BulkString(value) => value,
+        _ => return Err(malformed("GET")),
     };
+    let Value::Int(expiry) = expiry else { return Err(malformed("PEXPIRETIME")) };
+    let expiry = u64::try_from(expiry).ok();
     Ok(StringRead::Value { value, expiry })
 }
 

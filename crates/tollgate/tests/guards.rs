@@ -1,15 +1,16 @@
 //! Permits, charges and waiting, in memory in virtual time and on a real server.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::{
-    AcquireError, Answer, Ban, Check, Clock, Cost, Denied, Limiter, MemoryLimiter, MemoryStore,
-    OnStoreError, Permit, Policy, Request, RequestError, Store, StoreError, Timestamp,
+    AcquireError, Answer, Ban, Check, Clock, Cost, Denied, FailureKind, Id, Limiter, MemoryLimiter,
+    MemoryStore, OnStoreError, Operation, Permit, Policy, Request, RequestError, Store, StoreError,
+    Timestamp,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -283,7 +284,7 @@ async fn a_batch_is_one_call_of_the_store() {
     let limiter = Limiter::with_store(Batches(MemoryStore::default(), Arc::clone(&calls)));
     let policy = policy("1/h");
     let checks = ["a", "b", "", "a"].map(|key| [Check::new(&policy, key)]);
-    let operation = tollgate::Operation::Check { lease: None };
+    let operation = Operation::Check { lease: None };
     let requests = checks.each_ref().map(|checks| Request { operation, checks, request_id: None });
     let answers = limiter.decide_batch(&requests).await;
     let allowed: Vec<_> =
@@ -317,7 +318,7 @@ impl Store for Failing {
         if is_first || requests.iter().any(|request| !request.operation.decides()) {
             return self.0.decide(requests).await;
         }
-        let failure = StoreError::unavailable(tollgate::FailureKind::Unreachable, "");
+        let failure = StoreError::unavailable(FailureKind::Unreachable, "");
         requests.iter().map(|_| Err(failure.clone())).collect()
     }
 
@@ -327,6 +328,42 @@ impl Store for Failing {
         key: tollgate::Key<'_>,
     ) -> Result<tollgate::Inspection, StoreError> {
         Ok(self.0.inspect(policy, key))
+    }
+}
+
+/// A store that rejects the first change of an admission.
+struct RejectsOnce(MemoryStore, AtomicBool);
+
+impl Store for RejectsOnce {
+    async fn decide(&self, requests: &[Request<'_>]) -> Vec<Result<Answer, StoreError>> {
+        let is_change = requests.iter().any(|request| !request.operation.decides());
+        if is_change && !self.1.swap(true, Ordering::SeqCst) {
+            let failure = StoreError::unavailable(FailureKind::Rejected, "");
+            return requests.iter().map(|_| Err(failure.clone())).collect();
+        }
+        self.0.decide(requests).await
+    }
+}
+
+#[tokio::test]
+async fn a_settlement_that_failed_can_be_repeated() {
+    for (id, actual, left) in [(None, 4, 6), (None, 7, 3), (Some(Id::from_u128(7)), 4, 6)] {
+        let store = RejectsOnce(MemoryStore::default(), AtomicBool::new(false));
+        let (limiter, tokens) = (Limiter::with_store(store), policy("10/h"));
+        let checks = [Check::new(&tokens, "a").with_cost(Cost::from(5))];
+        let text = id.map(|id| id.to_string());
+        let request_id = text.as_deref().map(str::as_bytes);
+        let operation = Operation::Check { lease: None };
+        let answer = limiter.decide(&Request { operation, checks: &checks, request_id }).await;
+        let permit = Permit::from_answer(&limiter, &checks, answer.unwrap(), id);
+        permit.settle_all(Cost::from(actual)).await.unwrap_err();
+        assert_eq!(remaining(&limiter, &tokens).await, 5);
+        for _ in 0..2 {
+            permit.settle_all(Cost::from(actual)).await.unwrap();
+            assert_eq!(remaining(&limiter, &tokens).await, left);
+        }
+        permit.refund().await.unwrap();
+        assert_eq!(remaining(&limiter, &tokens).await, 10);
     }
 }
 

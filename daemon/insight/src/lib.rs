@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::{Limiter, MemoryLimiter, Timestamp};
 use tollgate_config::Track;
-use tollgate_store::Clock;
+use tollgate_store::{Clock, Failure};
 
 pub use observe::{
     CounterPattern, ObserveError, ObserveOptions, ObserveReport, Observer, PatternError,
@@ -155,17 +155,8 @@ impl Insight {
         let mut is_failing = false;
         loop {
             ticks.tick().await;
-            match redis.flush(&self.table(), &self.counters, false).await {
-                Ok(()) if is_failing => {
-                    is_failing = false;
-                    tracing::info!("usage of keys is written again");
-                }
-                Err(failure) if !is_failing => {
-                    is_failing = true;
-                    tracing::warn!("usage of keys not written, retrying: {failure}");
-                }
-                _ => {}
-            }
+            let result = redis.flush(&self.table(), &self.counters, false).await;
+            log_outage(&mut is_failing, &result, "usage of keys");
         }
     }
 
@@ -263,5 +254,17 @@ impl Insight {
                 redis.key(&tracked, key, now).await.map_err(QueryError::Unavailable)
             }
         }
+    }
+}
+
+/// Logs failures to write when they begin and when they end.
+fn log_outage(is_failing: &mut bool, result: &Result<(), Failure>, subject: &str) {
+    let was_failing = std::mem::replace(is_failing, result.is_err());
+    match result {
+        Err(failure) if !was_failing => {
+            tracing::warn!("{subject} not written, retrying: {failure}");
+        }
+        Ok(()) if was_failing => tracing::info!("{subject} written again"),
+        _ => {}
     }
 }

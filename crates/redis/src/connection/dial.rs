@@ -164,10 +164,13 @@ impl Dialer {
         on_close: impl Fn() + Send + 'static,
         on_push: Option<PushHandler>,
     ) -> Result<Connection, Failure> {
-        let mut config = AsyncConnectionConfig::new().set_response_timeout(Some(self.call_timeout));
+        let timeout = match on_push {
+            Some(_) => self.call_timeout.max(PUSH_CALL_TIMEOUT),
+            None => self.call_timeout,
+        };
+        let mut config = AsyncConnectionConfig::new().set_response_timeout(Some(timeout));
         if let Some(on_push) = on_push {
-            let timeout = self.call_timeout.max(PUSH_CALL_TIMEOUT);
-            config = config.set_response_timeout(Some(timeout)).set_push_sender(move |push| {
+            config = config.set_push_sender(move |push| {
                 on_push(push);
                 Ok::<(), Infallible>(())
             });

@@ -60,16 +60,14 @@ impl MemoryStore {
             drop(shard);
             return self.execute(call);
         }
-        let decided = match slot {
-            Some(slot) if shard.is_single_limit(slot, call.policy, call.key) => {
-                return shard.change_state(slot, |state, anomalies| {
-                    check_single_limit(call.policy, state, call.cost, call.now, anomalies)
-                });
-            }
-            Some(slot) => call.decide_known(&mut shard, slot),
-            None => call.decide_new(&mut shard, address),
-        };
-        decided.unwrap_or_else(|full| self.decide_without_room(full, call.cost, call.now))
+        if let Some(slot) = slot
+            && shard.is_single_limit(slot, call.policy, call.key)
+        {
+            return shard.change_state(slot, |state, anomalies| {
+                check_single_limit(call.policy, state, call.cost, call.now, anomalies)
+            });
+        }
+        self.execute_in(&mut shard, address, slot, call)
     }
 
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
@@ -120,12 +118,24 @@ impl MemoryStore {
         self.with_table(policy, |table| {
             let address = table.address(policy, key);
             let mut shard = table.lock(address.shard);
-            let decided = match shard.find(address.tag, policy, key) {
-                Some(slot) => call.decide_known(&mut shard, slot),
-                None => call.decide_new(&mut shard, address),
-            };
-            decided.unwrap_or_else(|full| self.decide_without_room(full, call.cost, now))
+            let slot = shard.find(address.tag, policy, key);
+            self.execute_in(&mut shard, address, slot, call)
         })
+    }
+
+    /// Executes an operation on a key of a locked shard, in its slot if it is known.
+    fn execute_in(
+        &self,
+        shard: &mut Shard,
+        address: Address,
+        slot: Option<SlotIndex>,
+        call: &Call<'_>,
+    ) -> Decision {
+        let decided = match slot {
+            Some(slot) => call.decide_known(shard, slot),
+            None => call.decide_new(shard, address),
+        };
+        decided.unwrap_or_else(|full| self.decide_without_room(full, call.cost, call.now))
     }
 }
 

@@ -86,7 +86,8 @@ impl Permit {
     /// replaces the cost of an earlier one.
     ///
     /// # Errors
-    /// Returns an error if the store failed.
+    /// Returns an error if the store failed. Call it again, unless the
+    /// [outcome is unknown](StoreError::is_outcome_unknown) and the permit has no request id.
     pub fn settle(
         &self,
         policy: &Policy,
@@ -114,8 +115,7 @@ impl Permit {
     /// # Errors
     /// Returns an error if the store failed.
     pub fn refund(&self) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
-        let refunds = self.record.refunds();
-        Arc::clone(&self.record).execute(refunds)
+        Arc::clone(&self.record).refund()
     }
 
     /// Releases the leases, and waits until the store has done so. Dropping the permit does not wait.

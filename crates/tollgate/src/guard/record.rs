@@ -79,25 +79,15 @@ impl Record {
         self.leases().map(change).collect()
     }
 
-    /// The checks that have certainly charged quota, in contrast to leases, which are released, and what
-    /// they charge now.
-    fn charged(&self) -> Vec<(usize, Cost)> {
-        let has_charged = |index: &usize| {
-            let (check, decision) = (&self.checks[*index], &self.decisions[*index]);
-            decision.charged_cost() > Cost::ZERO && check.policy.has_quota()
-        };
-        let costs = self.costs();
-        (0..self.checks.len()).filter(has_charged).map(|index| (index, costs[index])).collect()
-    }
-
     fn costs(&self) -> MutexGuard<'_, Vec<Cost>> {
         self.costs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refunds what is charged. A decision without the store has charged nothing that a refund may
     /// credit.
-    pub(super) fn refunds(&self) -> Vec<Change> {
-        self.differences(|_| Some(Cost::ZERO))
+    pub(super) async fn refund(self: Arc<Self>) -> Result<(), StoreError> {
+        let refunds = self.differences(|_| Some(Cost::ZERO));
+        self.execute(refunds).await
     }
 
     /// Executes independent operations, and reports their errors; returns the first.
@@ -129,6 +119,9 @@ impl Record {
                     }
                 }
                 Err(error) => {
+                    if error.was_not_executed() {
+                        self.undo(change);
+                    }
                     self.report(&error);
                     first = first.and(Err(error));
                 }
@@ -168,6 +161,9 @@ impl Record {
                 Arc::clone(&self).execute(differences).await
             }
             Err(error) => {
+                // A repetition with the same id changes nothing twice.
+                differences.iter().for_each(|change| self.undo(change));
+                self.is_settled.store(false, Ordering::Release);
                 self.report(&error);
                 Err(error)
             }
@@ -175,23 +171,38 @@ impl Record {
     }
 
     /// Notes the actual costs of the checks for which `actual` returns one. Returns the operations that
-    /// turn what was charged into them.
+    /// turn what is charged into them.
     fn differences(&self, actual: impl Fn(&OwnedCheck) -> Option<Cost>) -> Vec<Change> {
         let mut changes = Vec::new();
-        for (index, charged) in self.charged() {
-            let Some(actual) = actual(&self.checks[index]).filter(|actual| *actual != charged)
-            else {
-                continue;
-            };
-            let operation = match actual > charged {
-                true => Operation::Penalize,
-                false => Operation::Refund { time: Some(self.decisions[index].time) },
+        let decided = self.checks.iter().zip(&self.decisions);
+        for (index, (cost, (check, decision))) in self.costs().iter_mut().zip(decided).enumerate() {
+            // Leases are released instead, and a decision without the store has charged nothing.
+            let has_charged = decision.charged_cost() > Cost::ZERO && check.policy.has_quota();
+            let Some(actual) = actual(check).filter(|_| has_charged) else { continue };
+            let charged = std::mem::replace(cost, actual);
+            let operation = match actual.cmp(&charged) {
+                std::cmp::Ordering::Equal => continue,
+                std::cmp::Ordering::Greater => Operation::Penalize,
+                std::cmp::Ordering::Less => Operation::Refund { time: Some(decision.time) },
             };
             let difference = Cost::new(actual.get().abs_diff(charged.get()));
             changes.extend(difference.map(|cost| Change { operation, index, cost }));
-            self.costs()[index] = actual;
         }
         changes
+    }
+
+    /// Takes back the note of a change that the store has not made.
+    fn undo(&self, change: &Change) {
+        let (mut costs, difference) = (self.costs(), change.cost.get());
+        let cost = &mut costs[change.index];
+        let before = match change.operation {
+            Operation::Penalize => cost.get().checked_sub(difference),
+            Operation::Refund { .. } => cost.get().checked_add(difference),
+            _ => return,
+        };
+        if let Some(before) = before.and_then(Cost::new) {
+            *cost = before;
+        }
     }
 }
 

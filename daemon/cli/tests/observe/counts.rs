@@ -1,6 +1,6 @@
 //! Totals of one observer equal what the application has counted.
 
-use tollgate_testkit::{Server, slot_of};
+use tollgate_testkit::{Reply, Server, slot_of, until};
 
 use crate::support::{
     Counts, FLAGS, Observer, application, cluster, config, copied_total, daemon, increment,
@@ -26,7 +26,7 @@ fn totals_of_an_application_match_on_a_server() {
         "without a notification of their own: 0",
         "without a subscription: 0 times",
         "ended before they were read: 0 counters",
-        "values that fell: 0",
+        "decreased values: 0",
         "not written: 0",
     ] {
         assert!(report.contains(line), "{line} in\n{report}");
@@ -134,16 +134,13 @@ fn counters_that_begin_again_are_counted_again() {
     let (daemon, observer) = (daemon(&config), Observer::observing(&config, &[], 1));
     let wait = |key: &str, expected| {
         let found = || totals(&daemon).get(key) == Some(&expected);
-        assert!(
-            tollgate_testkit::until(|| found().then_some(())).is_some(),
-            "{:?}",
-            totals(&daemon)
-        );
+        assert!(until(|| found().then_some(())).is_some(), "{:?}", totals(&daemon));
     };
     // Expired.
     increment(&server, "{a}:1", "600");
     wait("a", 1);
-    while server.command(&["EXISTS", "{a}:1"]) == tollgate_testkit::Reply::Integer(1) {}
+    let exists = || server.command(&["EXISTS", "{a}:1"]) == Reply::Integer(1);
+    until(|| (!exists()).then_some(())).expect("expires");
     increment(&server, "{a}:1", "60000");
     wait("a", 2);
     // Deleted.

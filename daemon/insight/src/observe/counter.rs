@@ -36,7 +36,7 @@ pub(super) struct Rise {
     pub(super) by: u64,
     /// Whether the value is lower than before, although the counter has not begun again: increments may
     /// have been lost by a failover, or the application has decreased it.
-    pub(super) has_fallen: bool,
+    pub(super) has_decreased: bool,
     /// The part that no notification explains yet.
     pub(super) unnotified: u64,
     /// The part of earlier rises that these notifications explain.
@@ -63,14 +63,14 @@ impl Counter {
             *self = Counter { expiry: reading.expiry, ..Counter::new(&self.name) };
         }
         let by = reading.value.saturating_sub(self.value);
-        let has_fallen = reading.value < self.value;
+        let has_decreased = reading.value < self.value;
         self.value = self.value.max(reading.value);
         self.expiry = reading.expiry;
         (self.was_replaced, self.is_resumed) = (false, false);
         let explained = reading.events.min(self.ahead);
         let unnotified = by.saturating_sub(reading.events - explained);
         self.ahead = self.ahead - explained + unnotified;
-        Rise { by, has_fallen, unnotified, explained }
+        Rise { by, has_decreased, unnotified, explained }
     }
 
     fn begins_again(&self, reading: Reading) -> bool {
@@ -120,7 +120,7 @@ mod tests {
         counter.was_replaced = notice == "replaced";
         counter.is_resumed = notice == "resumed";
         let rise = counter.update(reading(value, expiry, now));
-        assert_eq!((rise.by, rise.has_fallen), expected, "{notice}: {value} {expiry:?} {now}");
+        assert_eq!((rise.by, rise.has_decreased), expected, "{notice}: {value} {expiry:?} {now}");
         assert_eq!(counter.expiry, expiry);
         // The same read once more shows nothing new.
         let again = counter.update(reading(value, expiry, now));

@@ -27,11 +27,11 @@ pub(super) enum End {
     Replaced,
 }
 
-/// What the notifications were about.
+/// Notifications that wait for the next read.
 #[derive(Debug, Default)]
-pub(super) struct Notified {
+pub(super) struct PendingEvents {
     pub(super) changed: HashMap<Box<[u8]>, Change, RandomState>,
-    pub(super) ended: Vec<(Box<[u8]>, End)>,
+    pub(super) ends: Vec<(Box<[u8]>, End)>,
     /// The counters that ended before their last changes were read, and the number of these changes.
     pub(super) unread: (u64, u64),
     /// The changes that were skipped.
@@ -40,10 +40,10 @@ pub(super) struct Notified {
 
 /// Collects notifications. It never waits for long, because it runs in the task of the connection.
 #[derive(Debug, Default)]
-pub(super) struct Events(Mutex<Notified>);
+pub(super) struct Events(Mutex<PendingEvents>);
 
 impl Events {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Notified> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PendingEvents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,7 +53,7 @@ impl Events {
         match event.event {
             b"incrby" => notified.change(event.name),
             b"set" => {
-                notified.ended.push((event.name.into(), End::Replaced));
+                notified.push_end(event.name, End::Replaced);
                 notified.change(event.name);
             }
             b"expired" => notified.end(event.name, End::Expired),
@@ -63,11 +63,11 @@ impl Events {
     }
 }
 
-impl Notified {
+impl PendingEvents {
     fn change(&mut self, name: &[u8]) {
         if let Some(change) = self.changed.get_mut(name) {
             change.events += 1;
-        } else if self.changed.len() < MAX_CHANGED {
+        } else if !self.is_full() {
             self.changed.insert(name.into(), Change { events: 1, is_importing: false });
         } else {
             self.skipped += 1;
@@ -81,9 +81,19 @@ impl Notified {
             self.unread.0 += 1;
             self.unread.1 += change.events;
         }
-        if self.ended.len() < MAX_CHANGED {
-            self.ended.push((name.into(), end));
+        self.push_end(name, end);
+    }
+
+    fn push_end(&mut self, name: &[u8], end: End) {
+        match self.ends.len() < MAX_CHANGED {
+            true => self.ends.push((name.into(), end)),
+            false => self.skipped += 1,
         }
+    }
+
+    /// Whether there is no space for further counters.
+    pub(super) fn is_full(&self) -> bool {
+        self.changed.len() >= MAX_CHANGED
     }
 
     /// Adds a counter to those that are read next.
@@ -114,7 +124,7 @@ mod tests {
         let notified = events.lock();
         let events_of = |name: &str| notified.changed.get(name.as_bytes()).map(|c| c.events);
         assert_eq!(["a", "b", "c", "d"].map(events_of), [Some(2), None, None, Some(1)]);
-        let ended: Vec<_> = notified.ended.iter().map(|(name, end)| (&name[..], *end)).collect();
+        let ended: Vec<_> = notified.ends.iter().map(|(name, end)| (&name[..], *end)).collect();
         let (expired, replaced) = (End::Expired, End::Replaced);
         assert_eq!(ended, [(&b"b"[..], expired), (b"c", replaced), (b"d", replaced)]);
         assert_eq!((notified.unread, notified.skipped), ((1, 1), 0));

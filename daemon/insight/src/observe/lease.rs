@@ -16,9 +16,9 @@ const LEASE_TIME: Duration = Duration::from_secs(5);
 /// How much earlier its observer stops writing.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// What an observer wants of a server.
+/// A request for the lease of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum LeaseRequest {
     Hold,
     /// To hold the lease; the notifications of the server arrive.
     Observed,
@@ -48,7 +48,7 @@ pub(super) async fn renew(
     store: &RedisStore,
     tracked: &Tracked,
     observer: &str,
-    wishes: &[(String, Wish)],
+    requests: &[(String, LeaseRequest)],
 ) -> Result<Vec<Option<Lease>>, Failure> {
     let partition = store.partition_of(tracked.name.as_bytes());
     let name = store.extension_name(partition, &tracked.name, "l", b"observers");
@@ -57,13 +57,13 @@ pub(super) async fn renew(
         LEASE_TIME.as_millis().to_string().into(),
         tracked.track.keep.as_millis().to_string().into(),
     ];
-    for (server, wish) in wishes {
-        let wish = match wish {
-            Wish::Hold => "hold",
-            Wish::Observed => "observed",
-            Wish::Release => "release",
+    for (server, request) in requests {
+        let request = match request {
+            LeaseRequest::Hold => "hold",
+            LeaseRequest::Observed => "observed",
+            LeaseRequest::Release => "release",
         };
-        arguments.extend([server.as_bytes().to_vec(), wish.into()]);
+        arguments.extend([server.as_bytes().to_vec(), request.into()]);
     }
     // A lease that is granted late is valid for a shorter time.
     let renewed = Instant::now();
@@ -71,7 +71,7 @@ pub(super) async fn renew(
     let malformed = || Failure::new(FailureKind::Protocol, "the reply to a renewal of leases");
     let ScriptReply::List(list) = reply else { return Err(malformed()) };
     let (pairs, _) = list.as_chunks::<2>();
-    if pairs.len() != wishes.len() {
+    if pairs.len() != requests.len() {
         return Err(malformed());
     }
     let lease = |pair: &[ScriptReply; 2]| match pair {

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tollgate::random_id;
 use tollgate_config::Track;
 use tollgate_redis::{Primary, RedisStore};
@@ -33,8 +33,9 @@ use tollgate_store::{Failure, StoreError};
 pub use pattern::{CounterPattern, PatternError};
 pub use report::ObserveReport;
 
+use crate::log_outage;
 use crate::tracked::Tracked;
-use lease::{Lease, Wish, renew};
+use lease::{Lease, LeaseRequest, renew};
 use node::Node;
 use report::SharedReport;
 
@@ -80,7 +81,7 @@ impl Shared {
 
 /// A server and its task.
 #[derive(Debug)]
-struct Handle {
+struct NodeTask {
     lease: watch::Sender<Option<Lease>>,
     is_observed: Arc<AtomicBool>,
     task: JoinHandle<()>,
@@ -90,9 +91,9 @@ struct Handle {
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,
-    nodes: BTreeMap<Primary, Handle>,
-    /// The tasks of servers that are no primaries any more.
-    ended: Vec<JoinHandle<()>>,
+    nodes: BTreeMap<Primary, NodeTask>,
+    /// Tasks of former primaries, until they have written.
+    former_tasks: Vec<JoinHandle<()>>,
     is_failing: bool,
 }
 
@@ -112,7 +113,7 @@ impl Observer {
         let unavailable = |failure: Failure| ObserveError::Store(failure.into());
         let primaries = store.primaries().await.map_err(unavailable)?;
         let ObserveOptions { pattern, is_read_only } = options;
-        if store.partition_count() > 1 && !pattern.has_slot_per_key() {
+        if store.is_cluster() && !pattern.has_slot_per_key() {
             return Err(ObserveError::Pattern(pattern));
         }
         check_notifications(&store, &primaries, &pattern).await?;
@@ -127,8 +128,12 @@ impl Observer {
             stop: watch::Sender::new(false),
         };
         let shared = Arc::new(shared);
-        let mut observer =
-            Observer { shared, nodes: BTreeMap::new(), ended: Vec::new(), is_failing: false };
+        let mut observer = Observer {
+            shared,
+            nodes: BTreeMap::new(),
+            former_tasks: Vec::new(),
+            is_failing: false,
+        };
         observer.set_primaries(primaries);
         observer.renew().await.map_err(unavailable)?;
         for (primary, node) in &observer.nodes {
@@ -152,32 +157,34 @@ impl Observer {
                 () = shared.began.notified() => {}
             }
             let result = self.refresh().await;
-            self.note(&result);
+            log_outage(&mut self.is_failing, &result, "leases of servers");
         }
         self.finish().await
     }
 
     async fn refresh(&mut self) -> Result<(), Failure> {
         // Leases are renewed even if the primaries are unknown.
-        let primaries = self.shared.store.primaries().await;
-        let renewed = self.renew().await;
-        self.set_primaries(primaries?);
-        renewed
+        let shared = Arc::clone(&self.shared);
+        let (primaries, renewed) = tokio::join!(shared.store.primaries(), self.renew());
+        let has_new_primary = self.set_primaries(primaries?);
+        if has_new_primary { self.renew().await } else { renewed }
     }
 
-    /// Starts and ends the tasks of servers.
-    fn set_primaries(&mut self, primaries: Vec<Primary>) {
+    /// Starts and ends the tasks of servers. Returns whether it has started one.
+    fn set_primaries(&mut self, primaries: Vec<Primary>) -> bool {
         let gone: Vec<_> =
             self.nodes.keys().filter(|node| !primaries.contains(node)).cloned().collect();
         for primary in gone {
-            if let Some(Handle { task, .. }) = self.nodes.remove(&primary) {
+            if let Some(NodeTask { task, .. }) = self.nodes.remove(&primary) {
                 tracing::info!("{primary} is no primary any more");
-                self.ended.push(task);
+                self.former_tasks.push(task);
             }
         }
-        self.ended.retain(|task| !task.is_finished());
+        self.former_tasks.retain(|task| !task.is_finished());
+        let mut has_new_primary = false;
         for primary in primaries {
             self.nodes.entry(primary).or_insert_with_key(|primary| {
+                has_new_primary = true;
                 let (lease, receiver) = watch::channel(None);
                 let is_observed = Arc::new(AtomicBool::new(false));
                 let node = Node {
@@ -186,49 +193,41 @@ impl Observer {
                     lease: receiver,
                     is_observed: Arc::clone(&is_observed),
                 };
-                Handle { lease, is_observed, task: tokio::spawn(node.run()) }
+                NodeTask { lease, is_observed, task: tokio::spawn(node.run()) }
             });
         }
+        has_new_primary
     }
 
     /// The name of a server in the record of the leases. Without a cluster, a server that replaces
     /// another one has the same name.
     fn name(&self, primary: &Primary) -> String {
-        match self.shared.store.partition_count() {
-            1 => "primary".to_owned(),
-            _ => primary.to_string(),
+        match self.shared.store.is_cluster() {
+            false => "primary".to_owned(),
+            true => primary.to_string(),
         }
     }
 
     async fn renew(&self) -> Result<(), Failure> {
-        let wish = |node: &Handle| match node.is_observed.load(Ordering::Relaxed) {
-            true => Wish::Observed,
-            false => Wish::Hold,
+        let request = |node: &NodeTask| match node.is_observed.load(Ordering::Relaxed) {
+            true => LeaseRequest::Observed,
+            false => LeaseRequest::Hold,
         };
-        let wishes: Vec<_> =
-            self.nodes.iter().map(|(primary, node)| (self.name(primary), wish(node))).collect();
-        let leases = self.renew_as(&wishes).await?;
+        let requests: Vec<_> =
+            self.nodes.iter().map(|(primary, node)| (self.name(primary), request(node))).collect();
+        let leases = self.renew_as(&requests).await?;
         for (node, lease) in self.nodes.values().zip(leases) {
             node.lease.send_replace(lease);
         }
         Ok(())
     }
 
-    async fn renew_as(&self, wishes: &[(String, Wish)]) -> Result<Vec<Option<Lease>>, Failure> {
+    async fn renew_as(
+        &self,
+        requests: &[(String, LeaseRequest)],
+    ) -> Result<Vec<Option<Lease>>, Failure> {
         let Shared { store, tracked, observer, .. } = &*self.shared;
-        renew(store, tracked, observer, wishes).await
-    }
-
-    /// Logs failures when they begin and when they end.
-    fn note(&mut self, result: &Result<(), Failure>) {
-        let was_failing = std::mem::replace(&mut self.is_failing, result.is_err());
-        match result {
-            Err(failure) if !was_failing => {
-                tracing::warn!("leases not renewed, retrying: {failure}");
-            }
-            Ok(()) if was_failing => tracing::info!("leases are renewed again"),
-            _ => {}
-        }
+        renew(store, tracked, observer, requests).await
     }
 
     async fn finish(self) -> ObserveReport {
@@ -236,17 +235,21 @@ impl Observer {
         let renewed = self.renew().await;
         self.shared.stop.send_replace(true);
         let names: Vec<_> = self.nodes.keys().map(|primary| self.name(primary)).collect();
-        let release: Vec<_> = names.into_iter().map(|name| (name, Wish::Release)).collect();
-        let Observer { shared, nodes, ended, .. } = self;
-        for task in nodes.into_values().map(|node| node.task).chain(ended) {
-            if timeout(STOP_TIMEOUT, task).await.is_err() {
-                tracing::warn!("the last totals were not written in time");
+        let release: Vec<_> = names.into_iter().map(|name| (name, LeaseRequest::Release)).collect();
+        let Observer { shared, nodes, former_tasks, .. } = self;
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        for task in nodes.into_values().map(|node| node.task).chain(former_tasks) {
+            match timeout_at(deadline, task).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::error!("an observation failed: {error}"),
+                Err(_) => tracing::warn!("the last totals were not written in time"),
             }
         }
         let Shared { store, tracked, observer, .. } = &*shared;
-        if let Err(failure) = renewed.and(renew(store, tracked, observer, &release).await.map(drop))
-        {
+        if let Err(failure) = renew(store, tracked, observer, &release).await {
             tracing::warn!("leases not released, so they end by themselves: {failure}");
+        } else if let Err(failure) = renewed {
+            tracing::warn!("the end of the observation was not recorded: {failure}");
         }
         *shared.report.lock()
     }

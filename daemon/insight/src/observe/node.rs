@@ -1,6 +1,7 @@
 //! Observes one server while this process has its lease.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
-use tollgate_redis::{Primary, StringRead, StringRequest, Subscription};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_redis::{KeyEvent, Primary, StringRead, StringRequest, Subscription};
+use tollgate_store::Failure;
 
 use super::Shared;
 use super::counter::Reading;
@@ -17,7 +18,7 @@ use super::events::{Change, Events};
 use super::flags;
 use super::key::KeyState;
 use super::lease::Lease;
-use super::writer::Writer;
+use super::writer::{Keys, Writer};
 
 /// How often changed counters are read, records are written, and the flags are checked.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
@@ -48,9 +49,34 @@ pub(super) struct Node {
 
 /// Why an observation ended without a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+enum Exit {
     LeaseLost,
     Stopped,
+}
+
+/// Why an observation begins again.
+#[derive(Debug)]
+enum ObservationError {
+    Store(Failure),
+    /// The server does not send the notifications: how to change that.
+    Notifications(String),
+    ConnectionLost,
+}
+
+impl From<Failure> for ObservationError {
+    fn from(failure: Failure) -> Self {
+        ObservationError::Store(failure)
+    }
+}
+
+impl fmt::Display for ObservationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ObservationError::Store(failure) => failure.fmt(f),
+            ObservationError::Notifications(message) => f.write_str(message),
+            ObservationError::ConnectionLost => f.write_str("the connection was lost"),
+        }
+    }
 }
 
 impl Node {
@@ -65,9 +91,10 @@ impl Node {
                 (lost, is_failing) = (Some(Instant::now()), false);
             }
             match ended {
-                Ok(Ended::Stopped) => break,
-                Ok(Ended::LeaseLost) => {
+                Ok(Exit::Stopped) => break,
+                Ok(Exit::LeaseLost) => {
                     // The other observer reads the same counters.
+                    observation.discard();
                     observation = Observation::new(&self);
                     lost = None;
                     tracing::warn!("another observer has {}, standing by", self.primary);
@@ -103,7 +130,7 @@ impl Node {
 struct Observation {
     shared: Arc<Shared>,
     events: Arc<Events>,
-    keys: HashMap<Box<[u8]>, KeyState, RandomState>,
+    keys: Keys,
     writer: Writer,
     /// The last time of the server in ms, and when it was read.
     time: Option<(u64, Instant)>,
@@ -114,25 +141,31 @@ impl Observation {
         Observation {
             shared: Arc::clone(&node.shared),
             events: Arc::default(),
-            keys: HashMap::default(),
+            keys: Keys::default(),
             writer: Writer::new(&node.shared),
             time: None,
         }
     }
 
-    async fn run(&mut self, node: &Node, lost: Option<Instant>) -> Result<Ended, Failure> {
+    async fn run(&mut self, node: &Node, lost: Option<Instant>) -> Result<Exit, ObservationError> {
         let primary = node.primary.clone();
-        let events = self.begin();
+        // Notifications may have been lost before.
+        self.keys.values_mut().for_each(KeyState::resume);
+        let (events, shared) = (Arc::clone(&self.events), Arc::clone(&self.shared));
+        let record = move |event: KeyEvent<'_>| {
+            if shared.key_of(event.name).is_some() {
+                events.record(event);
+            }
+        };
         let glob = self.shared.pattern.glob();
-        let store = &self.shared.store;
-        let subscription =
-            store.subscribe(&primary, &glob, move |event| events.record(event)).await?;
+        let subscription = self.shared.store.subscribe(&primary, &glob, record).await?;
         check_flags(&subscription, &primary).await?;
         node.is_observed.store(true, Ordering::Relaxed);
         self.note_gap(node, lost);
         self.shared.began.notify_one();
         let (mut reads, mut writes) = (ticks(READ_INTERVAL), ticks(WRITE_INTERVAL));
         let mut flags = ticks(FLAGS_INTERVAL);
+        flags.reset();
         let mut stop = self.shared.stop.subscribe();
         let mut cursor = Some("0".to_owned());
         loop {
@@ -142,38 +175,30 @@ impl Observation {
                     self.read(&subscription).await?;
                 }
                 _ = writes.tick() => {
-                    // A node whose lease has ended must not write.
-                    if !node.has_lease() {
-                        return Ok(Ended::LeaseLost);
+                    if node.lease.has_changed().is_err() {
+                        // The server is no primary any more.
+                        return Ok(Exit::Stopped);
                     }
-                    self.write(&subscription).await?;
+                    if node.lease.borrow().is_none() {
+                        return Ok(Exit::LeaseLost);
+                    }
+                    // A lease that is not renewed may have a new holder. Until it is renewed, increments
+                    // are counted and wait.
+                    if node.has_lease() {
+                        self.write(&subscription).await;
+                    }
                 }
                 _ = flags.tick() => check_flags(&subscription, &primary).await?,
-                () = subscription.closed() => {
-                    let message = "the connection with the subscription was lost";
-                    return Err(Failure::new(FailureKind::ConnectionLost, message));
-                }
+                () = subscription.closed() => return Err(ObservationError::ConnectionLost),
                 () = stopping(&mut stop) => {
                     if node.has_lease() {
                         self.read(&subscription).await?;
-                        self.write(&subscription).await?;
+                        self.write(&subscription).await;
                     }
-                    return Ok(Ended::Stopped);
+                    return Ok(Exit::Stopped);
                 }
             }
         }
-    }
-
-    /// Begins with the notifications that an earlier subscription has left.
-    fn begin(&mut self) -> Arc<Events> {
-        self.report_notified();
-        let left = std::mem::take(&mut self.events.lock().changed);
-        self.events = Arc::default();
-        let mut notified = self.events.lock();
-        left.iter().for_each(|(name, change)| notified.read_again(name, *change));
-        drop(notified);
-        self.keys.values_mut().for_each(KeyState::resume);
-        Arc::clone(&self.events)
     }
 
     /// Counts and logs the time before the subscription, if the server had been observed before.
@@ -204,9 +229,14 @@ impl Observation {
     ) -> Result<(), Failure> {
         for _ in 0..MAX_SCANS {
             let Some(from) = cursor else { return Ok(()) };
+            if self.events.lock().is_full() {
+                return Ok(());
+            }
             let (next, names) = subscription.scan_strings(from, glob).await?;
-            let mut notified = self.events.lock();
-            names.iter().for_each(|name| notified.read_again(name, Change::default()));
+            let names = names.iter().filter(|name| self.shared.key_of(name).is_some());
+            let mut events = self.events.lock();
+            names.for_each(|name| events.read_again(name, Change::default()));
+            drop(events);
             *cursor = Some(next).filter(|next| next != "0");
         }
         Ok(())
@@ -216,47 +246,66 @@ impl Observation {
     async fn read(&mut self, subscription: &Subscription) -> Result<(), Failure> {
         let changed = std::mem::take(&mut self.events.lock().changed);
         let mut changes: Changes = changed.into_iter().collect();
-        changes.retain(|(name, _)| self.shared.key_of(name).is_some());
         while !changes.is_empty() {
             let rest = changes.split_off(changes.len().min(MAX_READS));
-            let is_loaded = self.load(&mut changes).await;
-            let read = match &is_loaded {
-                Ok(()) => self.read_chunk(subscription, &changes).await,
-                Err(_) => Ok(()),
-            };
-            if is_loaded.is_err() || read.is_err() {
-                let mut notified = self.events.lock();
-                for (name, change) in changes.iter().chain(&rest) {
-                    notified.read_again(name, *change);
-                }
-                drop(notified);
-                self.writer.note(&is_loaded);
-                return read;
+            self.load(&mut changes).await;
+            if let Err(failure) = self.read_chunk(subscription, &changes).await {
+                changes.extend(rest);
+                self.read_again(changes);
+                return Err(failure);
             }
             changes = rest;
         }
         Ok(())
     }
 
-    /// Reads the records of keys that are not known. Removes the changes for which there is no space.
-    async fn load(&mut self, changes: &mut Changes) -> Result<(), Failure> {
-        let mut unknown: Vec<Box<[u8]>> = Vec::new();
-        changes.retain(|(name, change)| {
-            let Some(key) = self.shared.key_of(name) else { return false };
-            if self.keys.contains_key(key) || unknown.iter().any(|other| **other == *key) {
-                return true;
+    fn read_again(&self, changes: Changes) {
+        let mut events = self.events.lock();
+        changes.iter().for_each(|(name, change)| events.read_again(name, *change));
+    }
+
+    /// Reads the records of keys that are not known. Removes the changes for which there is no space, and
+    /// leaves those whose record cannot be read for later.
+    async fn load(&mut self, changes: &mut Changes) {
+        let mut unknown: HashSet<Box<[u8]>, RandomState> = HashSet::default();
+        for (name, change) in std::mem::take(changes) {
+            let Some(key) = self.shared.key_of(&name) else { continue };
+            if !self.keys.contains_key(key) && !unknown.contains(key) {
+                if self.keys.len() + unknown.len() >= MAX_KEYS && !self.forget_idle_keys() {
+                    self.shared.report.lock().skipped += change.events.max(1);
+                    continue;
+                }
+                unknown.insert(key.into());
             }
-            if self.keys.len() + unknown.len() >= MAX_KEYS {
-                self.shared.report.lock().skipped += change.events.max(1);
-                return false;
-            }
-            unknown.push(key.into());
-            true
-        });
-        for (key, state) in self.writer.states(&unknown).await? {
-            self.keys.insert(key, KeyState::new(state));
+            changes.push((name, change));
         }
-        Ok(())
+        let unknown: Vec<_> = unknown.into_iter().collect();
+        let (states, result) = self.writer.states(&unknown).await;
+        let states = states.into_iter().map(|(key, state)| (key, KeyState::new(state)));
+        self.keys.extend(states);
+        if result.is_err() {
+            let is_known = |(name, _): &(Box<[u8]>, Change)| {
+                self.shared.key_of(name).is_some_and(|key| self.keys.contains_key(key))
+            };
+            let (known, others) = std::mem::take(changes).into_iter().partition(is_known);
+            *changes = known;
+            self.read_again(others);
+            self.writer.log(&result);
+        }
+    }
+
+    /// Forgets the keys whose records have everything about them. Returns whether there were any.
+    fn forget_idle_keys(&mut self) -> bool {
+        let (before, horizon) = (self.keys.len(), self.horizon());
+        self.keys.retain(|_, key| !key.is_idle(horizon));
+        self.keys.len() < before
+    }
+
+    /// The server's time in ms before which counters and keys can be forgotten.
+    fn horizon(&self) -> u64 {
+        let Some((time, read)) = self.time else { return 0 };
+        let elapsed = u64::try_from(read.elapsed().as_millis()).unwrap_or(u64::MAX);
+        time.saturating_add(elapsed).saturating_sub(GRACE_MS)
     }
 
     async fn read_chunk(
@@ -272,21 +321,20 @@ impl Observation {
         let now = time / 1_000;
         self.time = Some((now, Instant::now()));
         // All notifications of changes before the reads have arrived.
-        let ended = std::mem::take(&mut self.events.lock().ended);
-        for (name, end) in ended {
+        let ends = std::mem::take(&mut self.events.lock().ends);
+        for (name, end) in ends {
             let key = self.shared.key_of(&name).and_then(|key| self.keys.get_mut(key));
             if let Some(key) = key {
                 key.end(&name, end);
             }
         }
         for ((name, change), read) in changes.iter().zip(reads) {
-            self.take(name, *change, read, now);
+            self.apply_read(name, *change, read, now);
         }
         Ok(())
     }
 
-    /// Takes over a read.
-    fn take(&mut self, name: &[u8], change: Change, read: StringRead, now: u64) {
+    fn apply_read(&mut self, name: &[u8], change: Change, read: StringRead, now: u64) {
         let mut report = self.shared.report.lock();
         match read {
             StringRead::Value { value, expiry } => {
@@ -295,12 +343,15 @@ impl Observation {
                 // A string that is no number of at least 0 is no counter.
                 let (Some(value), Some(key)) = (value, key) else { return };
                 let reading = Reading { value, expiry, now, events: change.events };
-                let rise = key.read(name, reading, &self.shared.tracked);
+                let Some(rise) = key.apply_reading(name, reading, &self.shared.tracked) else {
+                    report.skipped += change.events.max(1);
+                    return;
+                };
                 report.increments += rise.by;
                 report.without_notification += rise.unnotified;
                 report.without_notification =
                     report.without_notification.saturating_sub(rise.explained);
-                report.fallen += u64::from(rise.has_fallen);
+                report.decreased += u64::from(rise.has_decreased);
             }
             StringRead::Absent if change.events > 0 => {
                 report.unread_counters += 1;
@@ -316,27 +367,33 @@ impl Observation {
     }
 
     /// Writes what was counted, and forgets counters that have expired.
-    async fn write(&mut self, subscription: &Subscription) -> Result<(), Failure> {
+    async fn write(&mut self, subscription: &Subscription) {
         for name in self.writer.write(&mut self.keys).await {
             self.events.lock().read_again(&name, Change::default());
         }
-        if !self.shared.is_read_only {
-            self.writer.copy(subscription, &mut self.keys).await?;
+        if self.shared.is_read_only {
+            self.keys.values_mut().for_each(|key| key.uncopied = None);
+        } else {
+            self.writer.copy(subscription, &mut self.keys).await;
         }
-        if let Some((time, read)) = self.time {
-            let elapsed = u64::try_from(read.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let horizon = time.saturating_add(elapsed).saturating_sub(GRACE_MS);
-            self.keys.retain(|_, key| !key.forget(horizon));
-        }
-        Ok(())
+        let horizon = self.horizon();
+        self.keys.retain(|_, key| !key.forget(horizon));
+    }
+
+    /// Leaves the increments that are not written to the observer that has the lease now.
+    fn discard(&self) {
+        self.report_notified();
+        let unwritten: u64 = self.keys.values().map(KeyState::unwritten).sum();
+        let mut report = self.shared.report.lock();
+        report.increments = report.increments.saturating_sub(unwritten);
     }
 
     /// Adds the numbers of the notifications to the report.
     fn report_notified(&self) {
-        let mut notified = self.events.lock();
-        let (counters, increments) = std::mem::take(&mut notified.unread);
-        let skipped = std::mem::take(&mut notified.skipped);
-        drop(notified);
+        let mut events = self.events.lock();
+        let (counters, increments) = std::mem::take(&mut events.unread);
+        let skipped = std::mem::take(&mut events.skipped);
+        drop(events);
         let mut report = self.shared.report.lock();
         report.unread_counters += counters;
         report.unread_increments += increments;
@@ -365,13 +422,13 @@ fn ticks(period: Duration) -> tokio::time::Interval {
 }
 
 /// Fails if the server does not send what is needed.
-async fn check_flags(subscription: &Subscription, primary: &Primary) -> Result<(), Failure> {
+async fn check_flags(
+    subscription: &Subscription,
+    primary: &Primary,
+) -> Result<(), ObservationError> {
     let flags = subscription.notification_flags().await?;
     match flags.and_then(|flags| flags::missing(&flags)) {
         None => Ok(()),
-        Some(missing) => {
-            let message = missing.message(primary);
-            Err(Failure::new(FailureKind::Misconfigured, message))
-        }
+        Some(missing) => Err(ObservationError::Notifications(missing.message(primary))),
     }
 }

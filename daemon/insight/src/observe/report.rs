@@ -21,12 +21,15 @@ pub struct ObserveReport {
     /// The notifications about these increments. They are not counted.
     pub unread_increments: u64,
     /// How often a value was lower than before, although its counter had not ended.
-    pub fallen: u64,
+    pub decreased: u64,
     /// The changes that were skipped, because too many counters or keys were active.
     pub skipped: u64,
     /// How often another observer had written a record in between. What had not been written was counted
     /// again from the counters.
     pub conflicts: u64,
+    /// How often a record had been evicted because its policy had more than `max_keys`, or had expired. Its
+    /// totals begin again.
+    pub evicted: u64,
     /// The increments that could not be written.
     pub unwritten: u64,
 }
@@ -34,19 +37,19 @@ pub struct ObserveReport {
 impl fmt::Display for ObserveReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ObserveReport { increments, without_notification, gaps, gap_time, .. } = *self;
-        let milliseconds = gap_time.as_millis();
-        let (seconds, tenths) = (milliseconds / 1_000, milliseconds % 1_000 / 100);
+        let seconds = gap_time.as_secs_f64();
         writeln!(f, "counted: {increments} increments")?;
         writeln!(f, "  without a notification of their own: {without_notification}")?;
-        writeln!(f, "without a subscription: {gaps} times, {seconds}.{tenths}s in total")?;
+        writeln!(f, "without a subscription: {gaps} times, {seconds:.1}s in total")?;
         writeln!(
             f,
             "ended before they were read: {} counters, {} increments",
             self.unread_counters, self.unread_increments
         )?;
-        writeln!(f, "values that fell: {}", self.fallen)?;
+        writeln!(f, "decreased values: {}", self.decreased)?;
         writeln!(f, "skipped because of too many counters: {}", self.skipped)?;
-        writeln!(f, "records that another observer had written: {}", self.conflicts)?;
+        writeln!(f, "write conflicts with another observer: {}", self.conflicts)?;
+        writeln!(f, "evicted records: {}", self.evicted)?;
         writeln!(f, "not written: {} increments", self.unwritten)
     }
 }

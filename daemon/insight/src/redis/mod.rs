@@ -24,7 +24,7 @@ use tollgate_store::{Failure, FailureKind};
 use crate::recorder::Delta;
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
-pub(crate) use observed::StoredState;
+pub(crate) use observed::{StoredState, Totals, WriteOutcome};
 use pending::Pending;
 pub(crate) use pending::{PendingKey, StateChange};
 

@@ -19,28 +19,42 @@ use crate::tracked::Tracked;
 
 static STATE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("state.lua")));
 
-/// The state of an observer in a record, and the totals; empty and 0 without a record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StoredState {
-    pub(crate) state: Vec<u8>,
+/// The totals of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
     pub(crate) allowed: u64,
     /// The time of the last request in µs.
     pub(crate) last: u64,
 }
 
-/// A write, and the result: the totals, or `None` if another observer has written the record.
-type Written = (Box<[u8]>, Result<Option<(u64, u64)>, Failure>);
+/// The state of an observer in a record, and the totals; empty and 0 without a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoredState {
+    pub(crate) state: Vec<u8>,
+    pub(crate) totals: Totals,
+}
+
+/// The result of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteOutcome {
+    /// The record has the write, and these totals.
+    Confirmed(Totals),
+    /// Another observer has written the record.
+    Conflict,
+    /// The record was evicted or has expired.
+    Evicted,
+}
+
+/// The outcomes of writes by key.
+type WriteResults = Vec<(Box<[u8]>, Result<WriteOutcome, Failure>)>;
 
 impl RedisStorage {
-    /// Reads the states of keys.
-    ///
-    /// # Errors
-    /// The first failure.
+    /// Reads the states of keys. Returns those that can be read, and the first failure.
     pub(crate) async fn states(
         &self,
         tracked: &Tracked,
         keys: &[Box<[u8]>],
-    ) -> Result<Vec<(Box<[u8]>, StoredState)>, Failure> {
+    ) -> (Vec<(Box<[u8]>, StoredState)>, Result<(), Failure>) {
         let mut groups: HashMap<u16, Vec<&[u8]>> = HashMap::new();
         for key in keys {
             groups.entry(self.store.partition_of(key)).or_default().push(key);
@@ -49,10 +63,14 @@ impl RedisStorage {
             keys.chunks(MAX_BATCH).map(|keys| self.states_in(*partition, tracked, keys))
         });
         let mut states = Vec::with_capacity(keys.len());
+        let mut result = Ok(());
         for found in join_all(calls).await {
-            states.extend(found?);
+            match found {
+                Ok(found) => states.extend(found),
+                Err(failure) => result = result.and(Err(failure)),
+            }
         }
-        Ok(states)
+        (states, result)
     }
 
     async fn states_in(
@@ -74,33 +92,33 @@ impl RedisStorage {
 
     /// Writes what was counted for keys. If a write fails, its outcome is unknown: repeat it unchanged.
     /// Calls must not overlap, because the server skips batches that arrive out of order.
-    pub(crate) async fn write_observed(&self, tracked: &Tracked, records: Records) -> Vec<Written> {
+    pub(crate) async fn write_observed(&self, tracked: &Tracked, records: Records) -> WriteResults {
         let mut groups: HashMap<u16, Records> = HashMap::new();
         for (key, record) in records {
             groups.entry(self.store.partition_of(&key)).or_default().push((key, record));
         }
         let calls = groups.iter().map(|(partition, records)| async move {
-            let mut written = Vec::new();
+            let mut results = WriteResults::new();
             for records in records.chunks(MAX_BATCH) {
                 let result = self.write_batch(*partition, tracked, records).await;
                 let keys = records.iter().map(|(key, _)| key.clone());
                 match result {
-                    Ok(totals) => written.extend(keys.zip(totals.into_iter().map(Ok))),
-                    Err(failure) => written.extend(keys.map(|key| (key, Err(failure.clone())))),
+                    Ok(outcomes) => results.extend(keys.zip(outcomes.into_iter().map(Ok))),
+                    Err(failure) => results.extend(keys.map(|key| (key, Err(failure.clone())))),
                 }
             }
-            written
+            results
         });
         join_all(calls).await.into_iter().flatten().collect()
     }
 
-    /// The totals of each record after a batch.
+    /// Writes a batch. Returns the outcome of each record.
     async fn write_batch(
         &self,
         partition: u16,
         tracked: &Tracked,
         records: &[(Box<[u8]>, PendingKey)],
-    ) -> Result<Vec<Option<(u64, u64)>>, Failure> {
+    ) -> Result<Vec<WriteOutcome>, Failure> {
         let number = self.observed_batches.fetch_add(1, Ordering::Relaxed) + 1;
         let batch = self.batch(partition, tracked, number, records);
         let reply = self.store.run_script(partition, &WRITE, &batch.keys, &batch.arguments).await?;
@@ -110,11 +128,15 @@ impl RedisStorage {
         if pairs.len() != records.len() || !rest.is_empty() {
             return Err(malformed());
         }
-        let total = |[allowed, last]: &[Vec<u8>; 2]| match &allowed[..] {
-            b"-1" => Ok(None),
-            allowed => Ok(Some((read::number(allowed)?, read::number(last)?))),
+        let outcome = |[allowed, last]: &[Vec<u8>; 2]| match &allowed[..] {
+            b"-1" => Ok(WriteOutcome::Conflict),
+            b"-2" => Ok(WriteOutcome::Evicted),
+            allowed => {
+                let (allowed, last) = (read::number(allowed)?, read::number(last)?);
+                Ok(WriteOutcome::Confirmed(Totals { allowed, last }))
+            }
         };
-        pairs.iter().map(total).collect()
+        pairs.iter().map(outcome).collect()
     }
 }
 
@@ -130,9 +152,6 @@ fn state(row: ScriptReply) -> Result<StoredState, Failure> {
         .collect::<Result<_, _>>()?;
     let [state, allowed, last] = <[_; 3]>::try_from(fields).map_err(|_| malformed())?;
     let total = |field: Option<Vec<u8>>| field.map_or(Ok(0), |field| read::number(&field));
-    Ok(StoredState {
-        state: state.unwrap_or_default(),
-        allowed: total(allowed)?,
-        last: total(last)?,
-    })
+    let totals = Totals { allowed: total(allowed)?, last: total(last)? };
+    Ok(StoredState { state: state.unwrap_or_default(), totals })
 }

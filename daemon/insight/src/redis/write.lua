@@ -10,8 +10,8 @@
 -- states the expected and the new state; for each interval its start in s, allowed, denied and cost; each
 -- note.
 -- Reply: the number of evicted keys, or -1 if the batch was executed before. With states a list: this
--- number, then the allowed requests and the last time of each record, or -1 and the time if another
--- observer has written the record.
+-- number, then the allowed requests and the last time of each record; in place of the requests -1 if another
+-- observer has written the record, and -2 if it was evicted or has expired.
 local writer, seen, used, denied = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if tonumber(redis.call('GET', writer) or '0') >= tonumber(ARGV[1]) then
   return -1
@@ -56,12 +56,12 @@ end
 -- Whether a record has the state from which the write was computed. It has the new state if the reply to
 -- this write was lost.
 local totals = {}
-local function has_state(name, expected, new)
+local function accepts_write(name, expected, new)
   local stored, allowed, last = unpack(redis.call('HMGET', name, 'o', 'a', 'l'))
   if (stored or '') == expected then
     return true
   end
-  totals[#totals + 1] = stored == new and allowed or '-1'
+  totals[#totals + 1] = stored == new and allowed or last and '-1' or '-2'
   totals[#totals + 1] = last or '0'
   return false
 end
@@ -77,7 +77,7 @@ local function write(name)
   if has_states then
     local expected = take()
     state = take()
-    if not has_state(name, expected, state) then
+    if not accepts_write(name, expected, state) then
       position = position + 4 * interval_count + note_count
       return
     end
