@@ -41,6 +41,10 @@ fn policies_are_written_as_their_configuration_and_read_back() {
             json!({"name": "@proxy", "limits": "1/s"})
         }),
         ("5/h".parse().unwrap(), json!({"limits": "5/h"})),
+        (
+            policy("hot", "1000/s; 9/s log").leased(None).unwrap(),
+            json!({"name": "hot", "limits": "1000/s; 9/s log", "mode": "leased", "hold": "20ms"}),
+        ),
     ] {
         assert_eq!(to_value(&policy).unwrap(), expected, "{policy:?}");
         assert_eq!(from_value::<Policy>(expected).unwrap(), policy);

@@ -1,6 +1,7 @@
 //! A policy: a named list of limits that are checked together.
 
 mod ban;
+mod hold;
 mod key_list;
 mod on_store_error;
 #[cfg(feature = "serde")]
@@ -18,8 +19,11 @@ use core::str::FromStr;
 use crate::error::PolicyError;
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
+use crate::time::Micros;
 pub(crate) use ban::MAX_DENIALS;
 pub use ban::{Ban, BanError, BanState};
+use hold::Hold;
+pub use hold::HoldError;
 pub use key_list::{KeyList, Listed};
 pub use on_store_error::OnStoreError;
 
@@ -53,6 +57,7 @@ struct Parts {
     max_keys: Option<usize>,
     on_store_error: OnStoreError,
     ban: Option<Ban>,
+    hold: Option<Hold>,
     allow: KeyList,
     deny: KeyList,
     /// Whether one of the lists has a key.
@@ -204,16 +209,23 @@ impl Policy {
         !self.name().starts_with('=')
     }
 
-    /// The same policy with other limits.
+    /// The same policy with other limits, which are not [leased](Policy::leased).
     ///
     /// # Errors
     /// There is no limit, or there are more than 16.
     pub fn with_limits(&self, limits: Vec<Limit>) -> Result<Policy, PolicyError> {
         let limits = canonical(limits)?;
-        Ok(self.clone().with(|parts| parts.limits = limits))
+        Ok(self.clone().with(|parts| (parts.limits, parts.hold) = (limits, None)))
     }
 
-    /// The same policy with the limits of another. State is kept by name and key, so a key that is
+    fn with_hold(self, tightened: Box<[Limit]>, time: Micros) -> Policy {
+        self.with(|parts| {
+            let declared = core::mem::replace(&mut parts.limits, tightened);
+            parts.hold = Some(Hold { time, declared });
+        })
+    }
+
+    /// The same policy with the limits of another, and its hold time. State is kept by name and key, so a key that is
     /// checked under this version continues from what it has used under the other.
     ///
     /// # Example
@@ -226,7 +238,10 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn with_limits_of(&self, other: &Policy) -> Policy {
-        self.clone().with(|parts| parts.limits.clone_from(&other.0.limits))
+        self.clone().with(|parts| {
+            parts.limits.clone_from(&other.0.limits);
+            parts.hold.clone_from(&other.0.hold);
+        })
     }
 
     /// Sets the most entries of a sliding log, at least 4. Beyond that the oldest are merged.
@@ -337,6 +352,18 @@ impl Policy {
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
         self.0.ban
+    }
+
+    /// How long a process may hold quota that was charged, if the policy is [leased](Policy::leased).
+    #[must_use]
+    pub fn hold(&self) -> Option<Micros> {
+        self.0.hold.as_ref().map(|hold| hold.time)
+    }
+
+    /// The limits as they were before they were tightened for a [hold time](Policy::leased).
+    #[must_use]
+    pub fn declared_limits(&self) -> &[Limit] {
+        self.0.hold.as_ref().map_or(self.limits(), |hold| &hold.declared)
     }
 
     /// The ban of a policy that denies. A shadow policy does not deny, so it counts no denials.

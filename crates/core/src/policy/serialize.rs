@@ -23,6 +23,10 @@ struct Fields {
     name: Option<String>,
     limits: Limits,
     #[serde(default, skip_serializing_if = "is_default")]
+    mode: Mode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<Hold>,
+    #[serde(default, skip_serializing_if = "is_default")]
     shadow: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     on_store_error: OnStoreError,
@@ -38,6 +42,30 @@ struct Fields {
     log_entries: Option<usize>,
 }
 
+#[derive(Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    #[default]
+    Exact,
+    Leased,
+}
+
+/// A hold time as text.
+struct Hold(Micros);
+
+impl Serialize for Hold {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Length(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_duration(&text).map(Hold).map_err(D::Error::custom)
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -47,12 +75,13 @@ impl Fields {
         // Destructured, so that a new part is not forgotten.
         let Parts {
             name,
-            limits,
+            limits: _,
             shadow,
             log_entries,
             max_keys,
             on_store_error,
             ban,
+            hold,
             allow,
             deny,
             lists: _,
@@ -61,7 +90,9 @@ impl Fields {
         } = &*policy.0;
         Fields {
             name: Some(&**name).filter(|_| policy.is_named()).map(ToOwned::to_owned),
-            limits: Limits(limits.to_vec()),
+            limits: Limits(policy.declared_limits().to_vec()),
+            mode: if hold.is_some() { Mode::Leased } else { Mode::Exact },
+            hold: policy.hold().map(Hold),
             shadow: *shadow,
             on_store_error: *on_store_error,
             ban: *ban,
@@ -76,6 +107,8 @@ impl Fields {
         let Fields {
             name,
             limits,
+            mode,
+            hold,
             shadow,
             on_store_error,
             ban,
@@ -99,15 +132,19 @@ impl Fields {
             Some(max) => policy.with_max_keys(max),
             None => policy,
         };
-        Ok(match log_entries {
+        let policy = match log_entries {
             Some(entries) => policy.with_log_entries(entries),
             None => policy,
-        })
+        };
+        match mode {
+            Mode::Exact => Ok(policy),
+            Mode::Leased => policy.leased(hold.map(|hold| hold.0)).map_err(E::custom),
+        }
     }
 }
 
-/// Writes the fields of the daemon's configuration that are not the default: `name`, `limits`, `shadow`,
-/// `on_store_error`, `ban`, `allow`, `deny` and `max_keys`, and `log_entries`.
+/// Writes the fields of the daemon's configuration that are not the default: `name`, `limits`, `mode`,
+/// `hold`, `shadow`, `on_store_error`, `ban`, `allow`, `deny` and `max_keys`, and `log_entries`.
 ///
 /// # Errors
 /// A key of a list is not UTF-8.
