@@ -10,7 +10,7 @@ use crate::{Subcommand, process, repository};
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "simulate",
     usage: "[--seeds N] [--seed N]",
-    about: "simulate Redis servers and their faults with N seeds (10000), or with one seed",
+    about: "simulate Redis servers, leases and their faults with N seeds (10000), or with one seed",
     run,
 };
 
@@ -18,14 +18,17 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let seeds = arguments.value("--seeds")?.unwrap_or(10_000_u64);
     let seed: Option<u64> = arguments.value("--seed")?;
     arguments.finish()?;
-    let mut test = process::cargo(&repository::root(), "test");
-    test.args(["--package", "tollgate-simulator", "--release"]);
-    test.args(["--test", "cross_slot", "--test", "outage"]);
-    test.args(["--", "--nocapture"]);
-    match seed {
-        Some(seed) => test.env("SEED", seed.to_string()),
-        None => test.env("TOLLGATE_SEEDS", seeds.to_string()),
-    };
-    process::run(test)?;
+    for simulation in [
+        &["tollgate-simulator", "--test", "cross_slot", "--test", "outage", "--"][..],
+        &["tollgate", "--features", "redis", "--lib", "--", "leases::simulation"],
+    ] {
+        let mut test = process::cargo(&repository::root(), "test");
+        test.args(["--release", "--package"]).args(simulation).arg("--nocapture");
+        match seed {
+            Some(seed) => test.env("SEED", seed.to_string()),
+            None => test.env("TOLLGATE_SEEDS", seeds.to_string()),
+        };
+        process::run(test)?;
+    }
     Ok(ExitCode::SUCCESS)
 }

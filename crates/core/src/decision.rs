@@ -211,16 +211,47 @@ impl Decision {
         later.source = Source::DenyCache;
         later.retry_after.as_mut().map(pass);
         later.reset_after.as_mut().map(pass);
-        let limits = match &mut later.details {
-            Details::Single => &mut [][..],
-            Details::Few(len, all) => &mut all[..*len],
-            Details::Many(all) => &mut all[..],
-        };
-        for limit in limits {
+        for limit in later.each_detail() {
             limit.retry_after.as_mut().map(pass);
             pass(&mut limit.reset_after);
         }
         later
+    }
+
+    /// The decisions of the limits, if they differ from that of the policy.
+    fn each_detail(&mut self) -> impl Iterator<Item = &mut LimitDecision> {
+        let limits = match &mut self.details {
+            Details::Single => &mut [][..],
+            Details::Few(len, all) => &mut all[..*len],
+            Details::Many(all) => &mut all[..],
+        };
+        limits.iter_mut()
+    }
+
+    /// The decision about a cost that is spent from what this decision has charged, this much later.
+    /// `left` of it remains.
+    pub fn spent_from_lease(&self, cost: Cost, left: u64, elapsed: Micros) -> Decision {
+        let mut spent = self.repeated_after(elapsed);
+        (spent.source, spent.granted) = (Source::Lease, cost.get());
+        spent.remaining = spent.remaining.saturating_add(left);
+        for limit in spent.each_detail() {
+            limit.remaining = limit.remaining.saturating_add(left);
+        }
+        spent
+    }
+
+    /// The denial of a request this much later than this decision, because nothing of the quota of this
+    /// process is left, and it queries the store again after `retry_after`.
+    pub fn denied_by_lease(&self, retry_after: Micros, elapsed: Micros) -> Decision {
+        let mut denied = self.repeated_after(elapsed);
+        (denied.allowed, denied.changed, denied.granted) = (false, false, 0);
+        (denied.reason, denied.source) = (Reason::Limit, Source::Lease);
+        (denied.remaining, denied.retry_after) = (0, Some(retry_after));
+        for limit in denied.each_detail().filter(|limit| limit.binding) {
+            (limit.allowed, limit.remaining) = (false, 0);
+            limit.retry_after = Some(retry_after);
+        }
+        denied
     }
 
     /// How long the key is banned, if the ban ends later than the limits would deny: also for the

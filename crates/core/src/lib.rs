@@ -57,8 +57,8 @@ pub use limit::{Kind, Limit, Spec};
 pub use notation::{NotationError, parse_duration, parse_limits};
 pub use outcome::{Denied, Outcome};
 pub use policy::{
-    Ban, BanError, HoldError, KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, OnStoreError, Policy,
-    PolicyIdentity,
+    Ban, BanError, HoldError, KeyList, LOG_ENTRIES, Listed, MAX_LIMITS, MIN_LEASE, OnStoreError,
+    Policy, PolicyIdentity,
 };
 pub use request::{
     Check, Cost, CostError, MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN, Operation, Request,

@@ -1,6 +1,6 @@
 //! Compensation: what takes back a charge whose request is not admitted after all.
 
-use tollgate_core::{Cost, Decision, Id, Micros, Operation};
+use tollgate_core::{Cost, Decision, Id, Limit, Micros, Operation};
 use tollgate_store::Answer;
 
 use crate::request::{RequestCheck, StoreRequest};
@@ -48,7 +48,11 @@ pub(crate) fn compensation(
             add(Operation::Cancel { id });
             continue;
         }
-        if check.policy.has_quota() {
+        // The bucket of a leased policy may have been full since, and would have more than without the charge.
+        let is_wasted = operation == Operation::Take
+            && check.policy.hold().is_some()
+            && check.policy.limits().iter().any(Limit::can_reserve);
+        if check.policy.has_quota() && !is_wasted {
             add(Operation::Refund { time: Some(decision.time) });
         }
         if let Some(lease) = lease_of(operation).filter(|_| check.policy.has_concurrent()) {

@@ -114,7 +114,7 @@ fn scalar(scalar: &Scalar, may_be_null: bool) -> Json {
         Scalar::Count { min, max: u64::MAX } => (&["integer"][..], json!({ "minimum": min })),
         Scalar::Count { min, max } => (&["integer"][..], json!({ "minimum": min, "maximum": max })),
         Scalar::Bool => (&["boolean"][..], json!({})),
-        Scalar::Keyword { words, .. } => {
+        Scalar::Keyword { words } => {
             let mut all: Vec<Json> = words.iter().map(|word| Json::from(*word)).collect();
             if may_be_null {
                 all.push(Json::Null);

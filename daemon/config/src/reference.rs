@@ -113,7 +113,7 @@ fn scalar(scalar: &Scalar) -> String {
         Scalar::Count { min, max: u64::MAX } => format!("number of at least {min}"),
         Scalar::Count { min, max } => format!("number from {min} to {max}"),
         Scalar::Bool => "`true` or `false`".to_owned(),
-        Scalar::Keyword { words, .. } => {
+        Scalar::Keyword { words } => {
             one_of(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
         }
         Scalar::Path { what } => (*what).to_owned(),

@@ -17,6 +17,8 @@ use crate::time::Micros;
 
 /// The shortest hold time: a few round trips to the store.
 const MIN_HOLD: Micros = Micros::from_millis(10);
+/// The least quota that a process leases: with less, it queries the store about as often as without.
+pub const MIN_LEASE: u64 = 20;
 /// The longest default.
 const MAX_DEFAULT_HOLD: Micros = Micros::from_secs(1);
 
@@ -73,6 +75,37 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// How long a process may hold quota that was charged, if the policy is [leased](Policy::leased).
+    #[must_use]
+    pub fn hold(&self) -> Option<Micros> {
+        self.0.hold.as_ref().map(|hold| hold.time)
+    }
+
+    /// The limits as they were before they were tightened for a [hold time](Policy::leased).
+    #[must_use]
+    pub fn declared_limits(&self) -> &[Limit] {
+        self.0.hold.as_ref().map_or(self.limits(), |hold| &hold.declared)
+    }
+
+    /// The quota that its limits admit in the hold time at their rate; `None` if it is not leased. If it is
+    /// less than [`MIN_LEASE`], the store decides most checks.
+    #[must_use]
+    pub fn quota_per_hold(&self) -> Option<u64> {
+        let hold = u128::from(self.hold()?.get());
+        let quota = |limit: &Limit| {
+            let Spec { count, window, .. } = *limit.spec();
+            let quota = match limit.spec().kind {
+                // All of a window may be used at once.
+                Kind::Fixed { .. } | Kind::FixedFromFirst => return count,
+                _ => u128::from(count) * hold / u128::from(window.get()),
+            };
+            u64::try_from(quota).unwrap_or(u64::MAX)
+        };
+        self.limits().iter().map(quota).min()
+    }
+}
+
 /// The hold time of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
@@ -100,7 +133,8 @@ impl Holds {
                 Holds { longest: millis(filling / 4), usual: millis(filling / 10) }
             }
             Kind::Fixed { .. } | Kind::FixedFromFirst => {
-                Holds { longest: millis(u128::from(window.get()) / 4), usual: MAX_DEFAULT_HOLD }
+                let longest = millis(u128::from(window.get()) / 4);
+                Holds { longest, usual: longest }
             }
             Kind::Log | Kind::Sliding | Kind::SlidingBy { .. } => {
                 let window = u128::from(window.get());
@@ -155,6 +189,14 @@ pub enum HoldError {
     },
     /// The tightened limit is not valid.
     Limit(LimitError),
+}
+
+impl HoldError {
+    /// Whether another hold time is valid.
+    #[must_use]
+    pub const fn is_about_hold(&self) -> bool {
+        matches!(self, HoldError::OutOfRange(_) | HoldError::TooLong { .. })
+    }
 }
 
 impl fmt::Display for HoldError {
@@ -219,6 +261,8 @@ mod tests {
 
     #[test]
     fn limits_are_tightened_by_what_is_spent_late() {
+        assert_eq!(leased("1000/s; 9/min fixed", None).unwrap().quota_per_hold(), Some(9));
+        assert_eq!(leased("1000/s", Some(30)).unwrap().quota_per_hold(), Some(30));
         for (limits, hold, tight, expected) in [
             ("1000/s", None, "1000/s burst 900", 100),
             ("7/s burst 100", None, "7/s burst 93", 1_000),

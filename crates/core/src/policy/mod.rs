@@ -23,7 +23,7 @@ use crate::time::Micros;
 pub(crate) use ban::MAX_DENIALS;
 pub use ban::{Ban, BanError, BanState};
 use hold::Hold;
-pub use hold::HoldError;
+pub use hold::{HoldError, MIN_LEASE};
 pub use key_list::{KeyList, Listed};
 pub use on_store_error::OnStoreError;
 
@@ -352,18 +352,6 @@ impl Policy {
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
         self.0.ban
-    }
-
-    /// How long a process may hold quota that was charged, if the policy is [leased](Policy::leased).
-    #[must_use]
-    pub fn hold(&self) -> Option<Micros> {
-        self.0.hold.as_ref().map(|hold| hold.time)
-    }
-
-    /// The limits as they were before they were tightened for a [hold time](Policy::leased).
-    #[must_use]
-    pub fn declared_limits(&self) -> &[Limit] {
-        self.0.hold.as_ref().map_or(self.limits(), |hold| &hold.declared)
     }
 
     /// The ban of a policy that denies. A shadow policy does not deny, so it counts no denials.

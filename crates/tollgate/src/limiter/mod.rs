@@ -8,6 +8,8 @@ mod denials;
 mod histogram;
 mod identity;
 #[cfg(feature = "redis")]
+mod leases;
+#[cfg(feature = "redis")]
 mod local;
 #[cfg(feature = "redis")]
 mod membership;

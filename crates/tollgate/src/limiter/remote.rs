@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
-use tollgate_core::{Inspection, NotationError, Policy, Request, Timestamp, fall_back};
+use tollgate_core::{
+    Check, Decision, Inspection, NotationError, Operation, Policy, Request, Timestamp, fall_back,
+};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
 use super::denials::Denials;
 use super::histogram::LatencyHistogram;
+use super::leases::{LeaseRequest, Leases, leased_check};
 use super::local::LocalFallback;
 use super::stats::LimiterStats;
 use crate::guard::Waiters;
@@ -30,12 +33,13 @@ struct Inner {
     clock: Clock,
     policies: PolicyCache,
     denials: Denials,
+    leases: Arc<Leases>,
     local: Arc<LocalFallback>,
     stats: Mutex<LimiterStats>,
     latency: LatencyHistogram,
     waiters: Waiters,
     /// The tasks that end with the limiter.
-    tasks: [JoinHandle<()>; 2],
+    tasks: [JoinHandle<()>; 3],
 }
 
 impl Drop for Inner {
@@ -62,22 +66,28 @@ impl Remote {
             let (local, store) = (Arc::clone(&local), store.clone());
             tokio::spawn(async move { local.run(&store).await })
         };
+        let leases = Arc::new(Leases::default());
+        let sweeps = {
+            let (leases, store, clock) = (Arc::clone(&leases), store.clone(), clock.clone());
+            tokio::spawn(async move { leases.run(&store, &clock).await })
+        };
         Remote(Arc::new(Inner {
             store,
             deadline,
             clock,
             policies: PolicyCache::default(),
             denials: Denials::default(),
+            leases,
             local,
             stats: Mutex::default(),
             latency: LatencyHistogram::default(),
             waiters: Waiters::default(),
-            tasks: [heartbeats, charges],
+            tasks: [heartbeats, charges, sweeps],
         }))
     }
 
-    /// Charges the store for what this process has admitted without it, and removes the process from
-    /// those that share the limits.
+    /// Gives back what this process holds, charges the store for what it has admitted without it, and
+    /// removes the process from those that share the limits.
     pub(super) async fn leave(&self, deadline: Instant) -> Result<(), Failure> {
         let local = &self.0.local;
         for task in &self.0.tasks {
@@ -86,6 +96,13 @@ impl Remote {
                 tokio::task::yield_now().await;
             }
         }
+        let returned = async {
+            for unspent in self.0.leases.give_back() {
+                unspent.give_back(&self.0.store).await;
+            }
+        };
+        // What is not given back stays charged.
+        let _ = timeout_at(deadline, returned).await;
         let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
         let left = local.membership.leave(&self.0.store).await;
         if charged.is_ok() {
@@ -122,10 +139,14 @@ impl Remote {
         let latency = &self.0.latency;
         let (members, membership_failure) = self.0.local.membership.status();
         let local = self.0.local.stats();
+        let (leased_allowed, leased_denied, lease_requests) = self.0.leases.counts();
         LimiterStats {
             latency_buckets: latency.buckets(),
             latency_sum_us: latency.sum_us(),
             denied_from_memory: self.0.denials.hits(),
+            leased_allowed,
+            leased_denied,
+            lease_requests,
             members,
             membership_failure,
             pending_keys: self.0.local.pending(),
@@ -196,6 +217,9 @@ impl Remote {
         deadline: Instant,
     ) -> Option<Result<Answer, StoreError>> {
         let local = &self.0.local;
+        if let Some(decision) = self.decide_from_lease(request) {
+            return Some(Ok(Answer { decisions: vec![decision] }));
+        }
         if let Some(answer) = self.0.denials.get(request, self.0.clock.now()) {
             return Some(Ok(answer));
         }
@@ -211,6 +235,44 @@ impl Remote {
         let decided = local.decide(request)?;
         self.count_degraded(&decided);
         Some(decided)
+    }
+
+    /// Decides a check from the quota that this process holds, and has it replenished in the background.
+    fn decide_from_lease(&self, request: &Request<'_>) -> Option<Decision> {
+        let Some((check, hold)) = leased_check(request) else {
+            self.0.leases.forget(request);
+            return None;
+        };
+        // What was admitted without the store is charged before more is, and a replay needs each decision
+        // of the store.
+        if self.0.local.pending() > 0 || self.0.store.has_own_clock() {
+            return None;
+        }
+        let now = self.0.leases.now(self.0.clock.now());
+        let step = self.0.leases.decide(check, hold, now);
+        if let Some(request) = step.request {
+            let remote = self.clone();
+            tokio::spawn(async move { remote.request_lease(request).await });
+        }
+        if let Some(unspent) = step.unspent {
+            let store = self.0.store.clone();
+            tokio::spawn(async move { unspent.give_back(&store).await });
+        }
+        step.decision
+    }
+
+    async fn request_lease(&self, lease: LeaseRequest) {
+        let check = Check::new(&lease.policy, &lease.key).with_cost(lease.cost());
+        let request = Request { operation: Operation::Take, checks: &[check], request_id: None };
+        let deadline = Instant::now() + self.0.deadline;
+        let mut replies = self.0.store.decide_by(&[TimedRequest { request, deadline }]).await;
+        // What a late reply grants is taken back.
+        let granted = match replies.pop() {
+            Some(Reply::Answer(Ok(answer))) => Some(answer.into_decision()),
+            Some(Reply::Answer(Err(_)) | Reply::Late(_)) | None => None,
+        };
+        let now = self.0.leases.now(self.0.clock.now());
+        self.0.leases.answer(&lease, granted, now);
     }
 
     /// Processes a reply.

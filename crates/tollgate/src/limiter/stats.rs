@@ -15,6 +15,12 @@ pub struct LimiterStats {
     /// Requests that were denied without the store, because it had denied the same key and cost within
     /// the last second.
     pub denied_from_memory: u64,
+    /// Requests that were admitted from quota that this process had charged in advance.
+    pub leased_allowed: u64,
+    /// Requests that were denied because none of it was left, and the store had no more.
+    pub leased_denied: u64,
+    /// How often this process has charged quota in advance.
+    pub lease_requests: u64,
     /// The number of processes that share the limits, this one included; `None` while this process has
     /// no share, because the store has not known it for long enough.
     pub members: Option<usize>,

@@ -13,6 +13,7 @@ mod expressions;
 #[path = "../common/go.rs"]
 mod go;
 mod helm;
+mod leases;
 mod listen;
 mod manual;
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate::{Ban, Overrides, Policies, Policy, Tiers};
+use tollgate::{Ban, Micros, Overrides, Policies, Policy, Tiers};
 
 use super::track::{self, Track};
 use crate::fields::{Invalid, SectionReader};
@@ -90,7 +90,6 @@ fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
     let limits = texts.iter().flat_map(Policy::limits).copied();
     let policy = Policy::new(fields.name(), limits)
         .map_err(|error| fields.report_at(&fields.path, error.to_string(), &fields.origin))?;
-    fields.get::<&str>("mode")?;
     let ban = ban(&fields.section("ban"));
     let mut policy = policy
         .with_on_store_error(fields.get("on_store_error")?)
@@ -103,7 +102,23 @@ fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {
     if let Some(max) = fields.get("max_keys")? {
         policy = policy.with_max_keys(max);
     }
-    Ok(policy)
+    leased(fields, policy)
+}
+
+/// The policy in its mode.
+fn leased(fields: &SectionReader<'_>, policy: Policy) -> Result<Policy, Invalid> {
+    let hold: Option<Duration> = fields.get("hold")?;
+    match fields.get::<&str>("mode")? {
+        "leased" => policy.leased(hold.map(Micros::from)).map_err(|error| {
+            let field = if error.is_about_hold() { "hold" } else { "mode" };
+            fields.report(field, error.to_string())
+        }),
+        _ if hold.is_some() => {
+            Err(fields
+                .report("hold", "has no effect without mode: leased; remove it or set the mode"))
+        }
+        _ => Ok(policy),
+    }
 }
 
 /// The ban, if one of its fields is present.

@@ -26,8 +26,8 @@ pub(crate) enum Scalar {
     Count { min: u64, max: u64 },
     /// `true` or `false`.
     Bool,
-    /// One of these words; those in `later` are reserved for a later version.
-    Keyword { words: &'static [&'static str], later: &'static [&'static str] },
+    /// One of these words.
+    Keyword { words: &'static [&'static str] },
     /// The path of a file or directory.
     Path { what: &'static str },
     /// The address of a listener.
@@ -73,7 +73,7 @@ impl Scalar {
             Scalar::Bool => {
                 text.parse().map(Value::Bool).map_err(|_| "expected true or false".to_owned())
             }
-            Scalar::Keyword { words, later } => word(text, words, later).map(Value::Keyword),
+            Scalar::Keyword { words } => word(text, words).map(Value::Keyword),
             Scalar::Path { what } => match text {
                 "" => Err(format!("expected {what}, or null for none")),
                 path => Ok(Value::Path(path.into())),
@@ -96,8 +96,8 @@ impl Scalar {
             Scalar::Bytes { .. } => "64KiB",
             Scalar::Count { .. } => "100",
             Scalar::Bool => "true",
-            Scalar::Keyword { words: [first, ..], .. } => first,
-            Scalar::Keyword { words: [], .. } => unreachable!("a keyword field has keywords"),
+            Scalar::Keyword { words: [first, ..] } => first,
+            Scalar::Keyword { words: [] } => unreachable!("a keyword field has keywords"),
             Scalar::Path { .. } => "./file",
             Scalar::Address => "127.0.0.1:8080",
         }
@@ -137,16 +137,9 @@ fn bytes(text: &str, min: u64, max: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("expected a number of bytes from {min} to {max}, such as {example}"))
 }
 
-fn word(
-    text: &str,
-    words: &'static [&'static str],
-    later: &[&str],
-) -> Result<&'static str, String> {
+fn word(text: &str, words: &'static [&'static str]) -> Result<&'static str, String> {
     let found = words.iter().find(|word| **word == text).copied();
-    found.ok_or_else(|| match later.contains(&text) {
-        true => format!("not available in this version; expected {}", one_of(words)),
-        false => format!("expected {}", one_of(words)),
-    })
+    found.ok_or_else(|| format!("expected {}", one_of(words)))
 }
 
 fn digits(text: &str) -> Option<u64> {

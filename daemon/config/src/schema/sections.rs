@@ -29,8 +29,8 @@ const fn duration(min: Duration) -> Kind {
     Kind::Scalar(Scalar::Duration { min })
 }
 
-const fn keyword(words: &'static [&'static str], later: &'static [&'static str]) -> Kind {
-    Kind::Scalar(Scalar::Keyword { words, later })
+const fn keyword(words: &'static [&'static str]) -> Kind {
+    Kind::Scalar(Scalar::Keyword { words })
 }
 
 const fn text(format: &'static Format) -> Kind {
@@ -42,7 +42,7 @@ const fn list(format: &'static Format) -> Kind {
 }
 
 const fn keywords(words: &'static [&'static str]) -> Kind {
-    Kind::List(Scalar::Keyword { words, later: &[] })
+    Kind::List(Scalar::Keyword { words })
 }
 
 const fn one_or_list(format: &'static Format) -> Kind {
@@ -77,7 +77,7 @@ sections! {
         tokens: Kind::Sections(&TOKEN), "[]" =>
             "Access tokens. With tokens, every request needs one. Without, every client may check \
              and read, and `operators` states which clients may operate.";
-        operators: keyword(&["tokens", "loopback"], &[]), "tokens" =>
+        operators: keyword(&["tokens", "loopback"]), "tokens" =>
             "Which clients may send operator commands and limits in place of a policy: `tokens` \
              admits those whose token has the scope `operate` and, without `tokens`, clients on a \
              Unix socket; `loopback` also admits, without `tokens`, clients on this machine. That \
@@ -88,12 +88,12 @@ sections! {
         rules: Kind::Sections(&RULE), "[]" =>
             "The rules for forward auth. The first rule that matches applies, and its checks are \
              decided together. A rule has either `checks` or the fields of a single check.";
-        default: keyword(&["pass", "deny"], &[]), "pass" =>
+        default: keyword(&["pass", "deny"]), "pass" =>
             "What happens to a request that no rule matches.";
-        ambiguous_paths: keyword(&["strictest", "deny"], &[]), "strictest" =>
+        ambiguous_paths: keyword(&["strictest", "deny"]), "strictest" =>
             "What happens to a request whose path servers may read in different ways, such as \
              `/a;b`, `/a%2Fb` or `/a/../b`: the rules for all readings apply, or it is denied.";
-        path_case: keyword(&["sensitive", "insensitive"], &[]), "sensitive" =>
+        path_case: keyword(&["sensitive", "insensitive"]), "sensitive" =>
             "Whether `/Login` is another path than `/login`. Use `insensitive` if the application \
              ignores case, like those in Express or ASP.NET; `{path}` is then in lower case.";
         trusted_proxies: list(&format::PROXY), "[]" =>
@@ -113,7 +113,7 @@ sections! {
              `RateLimit-Remaining` and `RateLimit-Reset`; `legacy-delta` and `legacy-epoch` are \
              `X-RateLimit-…` with the reset as seconds from now or as a Unix time; `[none]` \
              disables them.";
-        privacy: keyword(&["plain", "masked", "hashed"], &[]), "plain" =>
+        privacy: keyword(&["plain", "masked", "hashed"]), "plain" =>
             "How keys appear in logs and in the audit log: unchanged, by their first characters, \
              or hashed.";
         log: Kind::Section(&LOG), "{}" => "Logging to standard error.";
@@ -138,7 +138,7 @@ sections! {
             "The maximum size of keys, blocks and request ids together, for which the process needs \
              up to a third more. Request ids take at most half of it. The default is enough for \
              `max_keys` with token buckets, and 200,000 request ids. Memory store only.";
-        table_full: keyword(&["deny", "allow"], &[]), "deny", needs_restart() =>
+        table_full: keyword(&["deny", "allow"]), "deny", needs_restart() =>
             "The decision for a new key while `max_keys` or `max_bytes` is used up by keys that deny or \
              hold leases. Memory store only.";
         connections: count(1, 64), "2", needs_restart() =>
@@ -237,9 +237,13 @@ sections! {
     POLICY {
         limits: list(&format::LIMIT), "", required("a policy needs a limit, such as \"10/s\"") =>
             "The limits. All of them apply, and a request is charged to all of them or to none.";
-        mode: keyword(&["exact"], &["leased"]), "exact" =>
-            "How requests are decided: `exact` queries the store for each one.";
-        on_store_error: keyword(&["local", "deny", "allow"], &[]), "local" =>
+        mode: keyword(&["exact", "leased"]), "exact" =>
+            "How requests are decided: `exact` queries the store for each one; `leased` charges quota of \
+             busy keys in advance, and decides from it without the store.";
+        hold: duration(Duration::from_millis(10)), "null" =>
+            "How long quota may be held with `mode: leased`. By default what costs a tenth of a burst or \
+             a fiftieth of a sliding window, at most 1s.";
+        on_store_error: keyword(&["local", "deny", "allow"]), "local" =>
             "The decision while the store is unavailable: `local` decides with this process's share \
              of each limit, and charges the store afterwards.";
         shadow: BOOL, "false" => "Whether decisions are made and recorded but never enforced.";
@@ -332,15 +336,15 @@ sections! {
         merge_domains: BOOL, "false" =>
             "Whether several files may define the same domain. Otherwise the second one is \
              rejected.";
-        charging: keyword(&["atomic", "reference"], &[]), "atomic" =>
+        charging: keyword(&["atomic", "reference"]), "atomic" =>
             "`atomic` charges all descriptors of a request or none, and denied requests nothing; \
              `reference` charges each by itself, denied ones too, as envoyproxy/ratelimit does.";
-        on_store_error: keyword(&["local", "deny", "allow", "error"], &[]), "error" =>
+        on_store_error: keyword(&["local", "deny", "allow", "error"]), "error" =>
             "The response for descriptors with a limit from a file or a control plane while the \
              store is unavailable: a decision with this process's share of the limit, over the \
              limit, within the limit, or, as from envoyproxy/ratelimit, an error, so that Envoy's \
              `failure_mode_deny` decides. Policies have their own `on_store_error`.";
-        refunds_and_limits: keyword(&["rules", "all", "operators"], &[]), "rules" =>
+        refunds_and_limits: keyword(&["rules", "all", "operators"]), "rules" =>
             "Who may give hits back (`is_negative_hits`) and send a `limit` in a descriptor: with \
              `rules` every client for descriptors whose limit is from a file or a control plane, \
              and operators for policies; with `all` every client; with `operators` operators only.";
@@ -369,7 +373,7 @@ sections! {
     }
 
     RESP {
-        throttle_on_store_error: keyword(&["local", "deny", "allow", "error"], &[]), "error" =>
+        throttle_on_store_error: keyword(&["local", "deny", "allow", "error"]), "error" =>
             "The reply to `CL.THROTTLE`, whose limit is in the command, while the store is \
              unavailable: a decision with this process's share of the limit, limited, not limited, \
              or the error `TRYAGAIN`. Policies have their own `on_store_error`.";
@@ -387,9 +391,9 @@ sections! {
     }
 
     LOG {
-        level: keyword(&["error", "warn", "info", "debug", "trace"], &[]), "info" =>
+        level: keyword(&["error", "warn", "info", "debug", "trace"]), "info" =>
             "The lowest severity that is logged.";
-        format: keyword(&["text", "json"], &[]), "text", needs_restart() =>
+        format: keyword(&["text", "json"]), "text", needs_restart() =>
             "Lines of text, or one JSON object per line.";
     }
 
@@ -461,7 +465,7 @@ const COST: Field =
     Field::new("cost", count(0, tollgate::Cost::MAX.get()), "1", "The cost of a request.");
 const ON_MISSING: Field = Field::new(
     "on_missing",
-    keyword(&["skip", "deny", "error"], &[]),
+    keyword(&["skip", "deny", "error"]),
     "deny",
     "What happens if the key has no value: the check is skipped, the request is denied, or the \
      response is an error. With `error`, a fail-open gateway admits any client that omits the \

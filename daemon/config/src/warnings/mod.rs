@@ -2,6 +2,7 @@
 
 mod changes;
 mod keys;
+mod modes;
 
 pub use changes::{logged_limits, unused_limits_of_rules};
 
@@ -25,6 +26,7 @@ impl LoadedConfig {
         }
         warnings.extend(self.open_listeners());
         warnings.extend(self.empty_tracks());
+        warnings.extend(self.unused_leases());
         warnings.extend(self.keys_without_braces());
         warnings.extend(self.unused_keys());
         warnings

@@ -128,3 +128,18 @@ fn tiers_that_no_rule_selects_cause_warnings() {
     // The value of an alternative has its source before it.
     assert_eq!(warnings(&yaml(", tier: \"{header.x-plan|query.plan}\"")), [pro, gold]);
 }
+
+#[test]
+fn policies_that_are_leased_in_vain_cause_warnings() {
+    let policies = "policies: { api: { limits: [100/s], mode: leased }, hot: { limits: [9000/s], mode: leased } }";
+    let redis = format!("store: {{ url: \"redis://h\" }}\n{policies}");
+    let vain = "the limits admit 10 in the hold time of 0.1 s, and a process leases 20 or more; the store \
+                decides each check, except in bursts; use exact";
+    assert_eq!(warnings(&redis), [format!("t.yaml:2:43: policies.api.mode: {vain}")]);
+    let memory = warnings(policies);
+    assert_eq!(memory.len(), 2, "{memory:?}");
+    assert!(
+        memory[1].ends_with("leased only lowers the limits, to 9000/s burst 8100"),
+        "{memory:?}"
+    );
+}

@@ -89,6 +89,10 @@ families! {
         "Cost of requests that this process admitted with its shares: charged to the store afterwards, or lost because the store could not be charged.";
     STORE_REMEMBERED: Counter "tollgate_store_remembered_denials_total" []
         "Checks that were denied without the store because it had denied the same key and cost within the last second.";
+    LEASED: Counter "tollgate_leased_decisions_total" ["result"]
+        "Checks of policies with mode: leased that this process decided from quota that it had charged in advance: allowed, or denied because neither it nor the store had more.";
+    LEASE_REQUESTS: Counter "tollgate_lease_requests_total" []
+        "Times that this process charged quota in advance.";
     STORE_PASSWORDS: Counter "tollgate_store_password_replacements_total" ["result"]
         "Attempts to replace the password in store.password_file or store.sentinel_password_file: accepted on all open connections, or rejected by a server, which keeps the connections and is tried again.";
     STORE_NODE_UP: Gauge "tollgate_store_node_up" ["address"]

@@ -98,6 +98,10 @@ fn shares(page: &mut Page, stats: &LimiterStats) {
         page.sample(&STORE_CHARGED_BACK, &[result], Value::Whole(cost));
     }
     page.sample(&STORE_REMEMBERED, &[], Value::Whole(stats.denied_from_memory));
+    for (result, count) in [("allowed", stats.leased_allowed), ("denied", stats.leased_denied)] {
+        page.sample(&LEASED, &[result], Value::Whole(count));
+    }
+    page.sample(&LEASE_REQUESTS, &[], Value::Whole(stats.lease_requests));
 }
 
 /// The state of each node of the Redis store.

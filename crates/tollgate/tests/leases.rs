@@ -1,0 +1,97 @@
+//! Several limiters with leases on a real server.
+#![cfg(feature = "redis")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tollgate::{Limiter, LimiterStats, Policy, Source};
+use tollgate_testkit::Server;
+
+const PROCESSES: usize = 10;
+
+/// Checks one key from several limiters at once, each at its own rate; returns the admissions, the
+/// decisions, and the time that it took.
+async fn load(limiters: &[Limiter], policy: &Policy, time: Duration) -> (u64, u64, Duration) {
+    let start = Instant::now();
+    let tasks = limiters.iter().zip(1..).map(|(limiter, rank)| {
+        let (limiter, policy) = (limiter.clone(), policy.clone());
+        tokio::spawn(async move {
+            let (mut admitted, mut decided) = (0_u64, 0_u64);
+            while start.elapsed() < time {
+                for _ in 0..60 / rank {
+                    let decision = limiter.check(&policy, "hot").await;
+                    admitted += u64::from(decision.allowed);
+                    decided += 1;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            (admitted, decided)
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let (mut admitted, mut decided) = (0, 0);
+    for task in tasks {
+        let counts = task.await.unwrap();
+        admitted += counts.0;
+        decided += counts.1;
+    }
+    (admitted, decided, start.elapsed())
+}
+
+async fn open(server: &Server) -> Vec<Limiter> {
+    let mut limiters = Vec::new();
+    for _ in 0..PROCESSES {
+        let builder = Limiter::builder().deadline(Duration::from_secs(5));
+        let limiter = builder.open(&server.url()).await.unwrap();
+        limiter.as_redis().unwrap().ready().await.unwrap();
+        limiters.push(limiter);
+    }
+    limiters
+}
+
+fn sum(limiters: &[Limiter], count: impl Fn(&LimiterStats) -> u64) -> u64 {
+    limiters.iter().map(|limiter| count(&limiter.stats())).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hot_key_is_decided_from_leases_and_never_exceeded() {
+    let server = Server::start();
+    // Any time of a fixed window touches one window more.
+    for (limits, rate, burst) in
+        [("4000/s", 4_000, 4_000), ("20000/s", 20_000, 20_000), ("6000/3s fixed", 2_000, 12_000)]
+    {
+        let policy = Policy::named("hot", limits).unwrap().leased(None).unwrap();
+        let limiters = open(&server).await;
+        let (admitted, decided, elapsed) = load(&limiters, &policy, Duration::from_secs(3)).await;
+        let bound = burst + rate * u64::try_from(elapsed.as_millis()).unwrap() / 1_000;
+        let leased = sum(&limiters, |stats| stats.leased_allowed + stats.leased_denied);
+        let requests = sum(&limiters, |stats| stats.lease_requests);
+        eprintln!(
+            "{limits}: {admitted} of {decided} in {elapsed:?}, bound {bound}, {leased} from {requests} leases"
+        );
+        assert!(admitted <= bound, "{limits}: {admitted} of at most {bound}");
+        assert!(leased > decided / 2, "{limits}: {leased} of {decided}");
+        assert!(requests < decided / 10, "{limits}: {requests} requests for {decided}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_on_a_key_ends_its_lease() {
+    let server = Server::start();
+    let policy = Policy::named("hot", "1000/min fixed").unwrap().leased(None).unwrap();
+    let limiter = open(&server).await.remove(0);
+    let checks = async || {
+        for _ in 0..200 {
+            let decision = limiter.check(&policy, "k").await;
+            if decision.source == Source::Lease {
+                return decision;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("no lease")
+    };
+    assert!(checks().await.allowed);
+    let _ = limiter.block(&policy, "k", None).await.unwrap();
+    assert!(!limiter.check(&policy, "k").await.allowed);
+}

@@ -1,0 +1,92 @@
+//! Daemons that lease quota of one key, some of which are killed or stopped.
+#![allow(clippy::disallowed_methods, reason = "the test measures when requests are admitted")]
+
+use std::net::TcpStream;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tollgate_testkit::Server;
+
+use crate::client::{Client, send};
+use crate::process::Daemon;
+
+const DAEMONS: usize = 10;
+const RATE: u64 = 1_000;
+const BURST: u64 = 1_000;
+/// The time of the load in ms, and until one daemon is killed and another one is stopped.
+const LOAD: u64 = 4_000;
+const FAULT: u64 = 1_500;
+
+/// When an admitted request was sent and its response was received, in µs.
+type Admission = (u64, u64);
+
+/// Checks a key of a daemon until a time in ms.
+fn check_until(
+    end: u64,
+    address: &str,
+    start: Instant,
+    pause: Duration,
+) -> (Vec<Admission>, usize) {
+    let mut client = Client::new(TcpStream::connect(address).unwrap());
+    let now = || u64::try_from(start.elapsed().as_micros()).unwrap();
+    let (mut admitted, mut leased) = (Vec::new(), 0);
+    while now() < end * 1_000 {
+        let sent = now();
+        let body = r#"{"policy":"hot","key":"k"}"#;
+        let response = client.send("POST /v1/check", &["Host: localhost"], body);
+        leased += usize::from(response.body.contains(r#""source":"lease""#));
+        if response.status == 200 {
+            admitted.push((sent, now()));
+        }
+        sleep(pause);
+    }
+    (admitted, leased)
+}
+
+/// Fails if more was certainly admitted between two times than the token bucket permits.
+fn assert_bounded(mut admitted: Vec<Admission>) {
+    admitted.sort_unstable_by_key(|(_, received)| *received);
+    for begin in (0..LOAD * 1_000).step_by(50_000) {
+        let within = admitted.iter().filter(|(sent, _)| *sent >= begin);
+        for (count, (_, received)) in (1..).zip(within) {
+            let bound = BURST + RATE * (received - begin) / 1_000_000;
+            assert!(count <= bound, "{count} of {bound} from {begin} to {received} µs");
+        }
+    }
+}
+
+#[test]
+fn killed_and_stopped_daemons_never_let_a_leased_limit_be_exceeded() {
+    let server = Server::start();
+    let yaml = format!(
+        "store: {{ url: \"{}\" }}\npolicies: {{ hot: {{ limits: [{RATE}/s burst {BURST}], mode: leased }} }}",
+        server.url()
+    );
+    let mut daemons: Vec<_> = (0..DAEMONS).map(|_| Daemon::with_config(&yaml, |c| c)).collect();
+    let start = Instant::now();
+    let clients: Vec<_> = (1..)
+        .zip(&daemons)
+        .map(|(rank, daemon)| {
+            let (address, pause) = (daemon.address().to_owned(), Duration::from_micros(300 * rank));
+            // The first daemon is killed while it holds quota.
+            let end = if rank == 1 { FAULT } else { LOAD };
+            spawn(move || check_until(end, &address, start, pause))
+        })
+        .collect();
+    sleep(Duration::from_millis(FAULT));
+    daemons[0].kill();
+    daemons[1].signal(Signal::STOP);
+    sleep(Duration::from_millis(250));
+    daemons[1].signal(Signal::CONT);
+    let (mut admitted, mut leased) = (Vec::new(), 0);
+    for client in clients {
+        let seen = client.join().unwrap();
+        admitted.extend(seen.0);
+        leased += seen.1;
+    }
+    let page = send(daemons[2].metrics_address(), "GET /metrics", &[], "").body;
+    assert!(page.contains("tollgate_lease_requests_total"), "{page}");
+    assert!(leased > 1_000 && admitted.len() > 1_000, "{leased} {}", admitted.len());
+    assert_bounded(admitted);
+}
