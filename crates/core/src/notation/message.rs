@@ -76,11 +76,9 @@ impl fmt::Display for Message<'_> {
         let at = &text[self.0.span()];
         let word = Quoted(at);
         match self.0.kind() {
-            Kind::Number | Kind::UnknownWord { .. } | Kind::UnknownUnit { .. }
-                if at.len() > 1 && at.ends_with(',') =>
-            {
-                write!(f, "{word} ends with a comma; write a semicolon between limits, as in ")?;
-                f.write_str("10/s; 100/min")
+            Kind::Number if at.len() > 1 && at.ends_with(',') => write_comma(f, &word),
+            Kind::UnknownWord { .. } | Kind::UnknownUnit { .. } if at.find(',') > Some(0) => {
+                write_comma(f, &word)
             }
             Kind::TooLong { bytes, most } => {
                 write!(f, "the text has {bytes} bytes; at most {most} are read")
@@ -112,6 +110,10 @@ impl fmt::Display for Message<'_> {
             Kind::Policy(policy) => policy.fmt(f),
         }
     }
+}
+
+fn write_comma(f: &mut fmt::Formatter<'_>, word: &Quoted<'_>) -> fmt::Result {
+    write!(f, "{word} contains a comma; separate limits by semicolons, as in 10/s; 100/min")
 }
 
 fn write_unknown(
