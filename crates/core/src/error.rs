@@ -1,11 +1,14 @@
 //! Errors of limits, policies and requests. Each message names the value and the remedy.
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use crate::limit::precision::nearest_precision;
 use crate::limit::spec::Spec;
 use crate::notation::NotationError;
 use crate::notation::display::Length;
+use crate::notation::message::Quoted;
+use crate::policy::nearest_name;
 use crate::time::Micros;
 
 /// An error for numbers that are not a valid limit.
@@ -91,7 +94,7 @@ impl core::error::Error for LimitError {}
 #[non_exhaustive]
 pub enum PolicyError {
     /// The name is not a letter followed by letters, digits, `_`, `-` and `.`, 1 to 128 in all.
-    Name,
+    Name(Box<str>),
     /// There is no limit.
     NoLimit,
     /// There are more than 16 limits.
@@ -103,10 +106,18 @@ pub enum PolicyError {
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PolicyError::Name => f.write_str(
-                "a policy's name is a letter followed by letters, digits, '_', '-' and '.', at \
-                 most 128 in all",
-            ),
+            PolicyError::Name(name) => {
+                write!(
+                    f,
+                    "the name {} is invalid: a policy's name is a letter followed by letters, digits, '_', \
+                     '-' and '.', at most 128 in all",
+                    Quoted(name)
+                )?;
+                match nearest_name(name) {
+                    Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
+                    None => Ok(()),
+                }
+            }
             PolicyError::NoLimit => f.write_str("a policy needs a limit, such as \"10/s\""),
             PolicyError::TooManyLimits(count) => {
                 write!(f, "{count} limits are too many for one policy; it has at most 16")

@@ -131,7 +131,7 @@ fn write_unknown(
 }
 
 /// A word in quotes with invisible characters escaped. A long word is cut off.
-struct Quoted<'a>(&'a str);
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

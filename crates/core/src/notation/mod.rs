@@ -3,7 +3,7 @@
 pub(crate) mod display;
 mod draft;
 mod error;
-mod message;
+pub(crate) mod message;
 mod number;
 mod parse;
 mod token;

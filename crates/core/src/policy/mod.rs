@@ -113,7 +113,7 @@ impl Policy {
     /// assert!(!login.shares_name(&signup));
     ///
     /// let error = Policy::named("log in", "5/15min log").unwrap_err();
-    /// assert!(error.to_string().contains("a policy's name is a letter followed by"));
+    /// assert!(error.to_string().ends_with("did you mean \"log-in\"?"));
     /// # Ok::<(), tollgate_core::PolicyError>(())
     /// ```
     pub fn named(name: &str, limits: &str) -> Result<Policy, PolicyError> {
@@ -127,7 +127,7 @@ impl Policy {
     /// all; there is no limit, or there are more than 16.
     pub fn new(name: &str, limits: impl IntoIterator<Item = Limit>) -> Result<Policy, PolicyError> {
         if !is_plain_name(name) {
-            return Err(PolicyError::Name);
+            return Err(PolicyError::Name(name.into()));
         }
         Policy::from_parts(name.to_owned(), limits.into_iter().collect())
     }
@@ -142,7 +142,7 @@ impl Policy {
         limits: impl IntoIterator<Item = Limit>,
     ) -> Result<Policy, PolicyError> {
         if !is_reserved_name(name) {
-            return Err(PolicyError::Name);
+            return Err(PolicyError::Name(name.into()));
         }
         Policy::from_parts(name.to_owned(), limits.into_iter().collect())
     }
@@ -196,7 +196,7 @@ impl Policy {
     /// ```
     pub fn with_name(self, name: &str) -> Result<Policy, PolicyError> {
         if !is_plain_name(name) {
-            return Err(PolicyError::Name);
+            return Err(PolicyError::Name(name.into()));
         }
         let name_hash = Policy::hash_of_name(name);
         Ok(self.with(|parts| (parts.name, parts.name_hash) = (name.into(), name_hash)))
@@ -434,9 +434,19 @@ impl Parts {
 }
 
 fn is_plain_name(name: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    begins && name.chars().all(inner) && name.len() <= 128
+    begins && name.chars().all(is_name_char) && name.len() <= 128
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// An invalid name with a hyphen in place of the characters that a name cannot contain, if that makes it
+/// valid.
+pub(crate) fn nearest_name(name: &str) -> Option<String> {
+    let parts: Vec<_> = name.split(|c| !is_name_char(c)).filter(|part| !part.is_empty()).collect();
+    Some(parts.join("-")).filter(|nearest| is_plain_name(nearest))
 }
 
 fn is_reserved_name(name: &str) -> bool {
