@@ -258,15 +258,24 @@ impl Decision {
     /// denial that begins the ban. `None` for a banned key whose limits deny for longer.
     #[must_use]
     pub fn banned_for(&self) -> Option<Micros> {
-        let is_candidate = !self.allowed && matches!(self.reason, Reason::Limit | Reason::Banned);
+        let is_candidate = matches!(self.reason, Reason::Limit | Reason::Banned);
         self.retry_after.filter(|_| is_candidate && self.outlasts_limits())
     }
 
     /// Whether something else denies for longer than the limits: a ban or a block.
+    ///
+    /// # Example
+    /// ```
+    /// use tollgate_core::{Decision, Timestamp};
+    /// let [blocked, admitted] =
+    ///     [false, true].map(|allowed| Decision::from_store(allowed, None, Timestamp::EPOCH));
+    /// assert!(blocked.outlasts_limits());
+    /// assert!(!admitted.outlasts_limits());
+    /// ```
     #[must_use]
     pub fn outlasts_limits(&self) -> bool {
         let of_limits = || self.each_limit().filter_map(|limit| limit.retry_after).max();
-        self.retry_after.is_none_or(|retry| Some(retry) > of_limits())
+        !self.allowed && self.retry_after.is_none_or(|retry| Some(retry) > of_limits())
     }
 
     /// The cost that this decision has certainly charged to the store: what a refund may give back.

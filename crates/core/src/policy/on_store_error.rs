@@ -2,6 +2,8 @@
 
 /// What a policy answers while its store is unavailable. The strictest answer is the greatest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum OnStoreError {
     /// Admits every request and charges nothing.

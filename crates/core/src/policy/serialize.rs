@@ -246,23 +246,6 @@ impl<'de> Deserialize<'de> for Ban {
     }
 }
 
-/// Writes the name in configuration files.
-impl Serialize for OnStoreError {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for OnStoreError {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const ALL: [OnStoreError; 3] =
-            [OnStoreError::Allow, OnStoreError::Local, OnStoreError::Deny];
-        let name = String::deserialize(deserializer)?;
-        let answer = ALL.into_iter().find(|answer| answer.as_str() == name);
-        answer.ok_or_else(|| D::Error::unknown_variant(&name, &["allow", "local", "deny"]))
-    }
-}
-
 /// Writes a list of texts.
 ///
 /// # Errors
