@@ -1,7 +1,9 @@
-//! Events for the feature `tracing`: denials, and decisions without the store.
+//! Events for the feature `tracing`: denials, decisions without the store, and its outages.
 
 use tollgate_core::{Decision, Operation, Policy, Request};
 use tollgate_store::Answer;
+#[cfg(feature = "redis")]
+use tollgate_store::Failure;
 
 /// Records the decisions of a request. Only operations that decide can deny, and the denial of a peek
 /// denies nothing.
@@ -19,11 +21,10 @@ pub(crate) fn record(policy: &Policy, decision: &Decision) {
     if decision.allowed && !decision.degraded && !decision.shadow {
         return;
     }
-    record_remarkable(policy, decision);
+    emit(policy, decision);
 }
 
-#[cold]
-fn record_remarkable(policy: &Policy, decision: &Decision) {
+fn emit(policy: &Policy, decision: &Decision) {
     let message = match (decision.allowed, decision.is_shadow_denial()) {
         (false, _) => "denied",
         (true, true) => "denied in shadow mode",
@@ -38,4 +39,21 @@ fn record_remarkable(policy: &Policy, decision: &Decision) {
         degraded = decision.degraded,
         "{message}",
     );
+}
+
+/// Records that the store has become unavailable, or was never reached.
+#[cfg(feature = "redis")]
+pub(crate) fn record_outage(failure: &Failure) {
+    tracing::warn!(
+        target: "tollgate",
+        %failure,
+        "store unavailable: checks that it does not answer are decided by on_store_error",
+    );
+}
+
+/// Records that the store answers again. The level is that of the outage, so that a log has both or
+/// neither.
+#[cfg(feature = "redis")]
+pub(crate) fn record_recovery() {
+    tracing::warn!(target: "tollgate", "store available again");
 }

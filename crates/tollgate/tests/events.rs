@@ -2,54 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
 use tollgate::{
     Answer, Cost, FailureKind, Limiter, ManualClock, MemoryLimiter, OnStoreError, Policy, Request,
     Store, StoreError,
 };
-use tracing_subscriber::fmt::MakeWriter;
+use tollgate_testkit::Events;
 
-/// What a subscriber has written.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Output {
-    type Writer = Output;
-
-    fn make_writer(&self) -> Output {
-        self.clone()
-    }
-}
-
-/// Returns the fields of the events of a closure.
-fn events(run: impl FnOnce()) -> Vec<Value> {
-    let output = Output::default();
-    let subscriber = tracing_subscriber::fmt()
-        .json()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
-        .without_time()
-        .with_writer(output.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, run);
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
-        .map(|mut event| {
-            assert_eq!((&event["level"], &event["target"]), (&json!("DEBUG"), &json!("tollgate")));
-            event["fields"].take()
+/// Removes and returns the fields of the events, which have this level.
+fn fields(events: &Events, level: &str) -> Vec<Value> {
+    let events = events.take().into_iter();
+    events
+        .map(|(found, target, fields)| {
+            assert_eq!((&*found, &*target), (level, "tollgate"), "{fields}");
+            fields
         })
         .collect()
 }
@@ -59,15 +25,14 @@ fn denials_are_events_and_admissions_and_peeks_are_not() {
     let api = Policy::named("api", "1/min").unwrap();
     let shadow = Policy::named("trial", "1/min").unwrap().shadow();
     let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
-    let events = events(|| {
-        let _ = limiter.check(&api, "secret");
-        let _ = limiter.check(&api, "secret");
-        let _ = limiter.peek(&api, "secret", Cost::ONE);
-        let _ = limiter.take(&api, "secret", Cost::ONE).unwrap();
-        let _ = limiter.check(&shadow, "secret");
-        let _ = limiter.check(&shadow, "secret");
-        let _ = limiter.reset(&api, "secret");
-    });
+    let events = Events::record();
+    let _ = limiter.check(&api, "secret");
+    let _ = limiter.check(&api, "secret");
+    let _ = limiter.peek(&api, "secret", Cost::ONE);
+    let _ = limiter.take(&api, "secret", Cost::ONE).unwrap();
+    let _ = limiter.check(&shadow, "secret");
+    let _ = limiter.check(&shadow, "secret");
+    let _ = limiter.reset(&api, "secret");
     let event = |message: &str, policy: &str, wait: Option<u64>| {
         let mut event =
             json!({"message": message, "policy": policy, "reason": "limit", "degraded": false});
@@ -82,7 +47,7 @@ fn denials_are_events_and_admissions_and_peeks_are_not() {
         event("denied", "api", minute),
         event("denied in shadow mode", "trial", None),
     ];
-    assert_eq!(events, expected);
+    assert_eq!(fields(&events, "DEBUG"), expected);
 }
 
 /// A store that fails.
@@ -95,18 +60,60 @@ impl Store for Failing {
     }
 }
 
-#[test]
-fn decisions_without_the_store_are_events() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+#[tokio::test]
+async fn decisions_without_the_store_are_events() {
     let limiter = Limiter::with_store(Failing);
-    let events = events(|| {
-        runtime.block_on(async {
-            for answer in [OnStoreError::Allow, OnStoreError::Deny] {
-                let policy = Policy::named("api", "1/min").unwrap().with_on_store_error(answer);
-                let _ = limiter.check(&policy, "secret").await;
-            }
-        });
-    });
+    let events = Events::record();
+    for answer in [OnStoreError::Allow, OnStoreError::Deny] {
+        let policy = Policy::named("api", "1/min").unwrap().with_on_store_error(answer);
+        let _ = limiter.check(&policy, "secret").await;
+    }
     let event = |message: &str| json!({"message": message, "policy": "api", "reason": "store", "degraded": true});
-    assert_eq!(events, [event("admitted without the store"), event("denied")]);
+    let expected = [event("admitted without the store"), event("denied")];
+    assert_eq!(fields(&events, "DEBUG"), expected);
+}
+
+#[cfg(feature = "redis")]
+mod outage {
+    use std::time::Duration;
+
+    use tollgate_testkit::{Server, wait_until};
+
+    use super::*;
+
+    /// Removes and returns the messages of the events of a level, once there are any.
+    async fn messages(events: &Events, level: &str) -> Vec<String> {
+        let mut messages = Vec::new();
+        wait_until("an event", async || {
+            for event in fields(events, level) {
+                messages.push(event["message"].as_str().unwrap().to_owned());
+            }
+            !messages.is_empty()
+        })
+        .await;
+        messages
+    }
+
+    #[tokio::test]
+    async fn the_start_and_the_end_of_an_outage_are_warnings_and_each_decision_is_one_event() {
+        let server = Server::start();
+        server.kill();
+        let events = Events::record();
+        let builder = Limiter::builder().deadline(Duration::from_secs(1));
+        let limiter = builder.open(&server.url()).await.unwrap();
+        let outage =
+            "store unavailable: checks that it does not answer are decided by on_store_error";
+        assert_eq!(messages(&events, "WARN").await, [outage]);
+        server.restart();
+        assert_eq!(messages(&events, "WARN").await, ["store available again"]);
+        wait_until("a share", async || limiter.stats().members == Some(1)).await;
+
+        server.kill();
+        assert_eq!(messages(&events, "WARN").await, [outage]);
+        let policy = Policy::named("api", "1/d fixed").unwrap();
+        for _ in 0..2 {
+            let _ = limiter.check(&policy, "secret").await;
+        }
+        assert_eq!(messages(&events, "DEBUG").await, ["admitted without the store", "denied"]);
+    }
 }

@@ -11,6 +11,7 @@
 //! - [`Proxy`] forwards to a server and breaks connections at a chosen request.
 //! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
 //! - [`ClientKind`] is redis-cli, or Python or Node.js with third-party clients.
+//! - [`Events`] records events of `tracing`.
 //! - [`Sweep`] lists the keys of a server or cluster and their times to live.
 //!
 //! Every function panics if a server does not do what is needed in time; the message has its log.
@@ -40,6 +41,7 @@ mod client;
 mod cluster;
 mod config;
 mod connection;
+mod events;
 mod folder;
 mod gateway;
 mod generated;
@@ -60,6 +62,7 @@ pub use client::ClientKind;
 pub use cluster::{Cluster, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;
+pub use events::Events;
 pub use folder::Folder;
 pub use gateway::{Gateway, GatewayKind};
 pub use generated::assert_up_to_date;

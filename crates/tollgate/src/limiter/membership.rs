@@ -180,12 +180,23 @@ impl Membership {
             Err(Failure::new(FailureKind::Deadline, message))
         });
         match announced {
-            Err(failure) => self.lock().fail(failure),
+            Err(failure) => {
+                let mut state = self.lock();
+                #[cfg(feature = "tracing")]
+                if state.failure.is_none() {
+                    crate::events::record_outage(&failure);
+                }
+                state.fail(failure);
+            }
             Ok(record) => {
                 let now = Instant::now();
                 let is_prompt = now.duration_since(sent_at) <= self.max_prompt_reply;
                 let ended = {
                     let mut state = self.lock();
+                    #[cfg(feature = "tracing")]
+                    if state.failure.is_some() {
+                        crate::events::record_recovery();
+                    }
                     state.observe(self.process, &record, now, is_prompt);
                     state.ended(self.process)
                 };

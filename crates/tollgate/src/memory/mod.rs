@@ -279,13 +279,14 @@ impl MemoryLimiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn decide(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
-        let answer = self.decide_screened(request)?;
+        let answer = self.decide_unrecorded(request)?;
         #[cfg(feature = "tracing")]
         crate::events::record_answer(request, &answer);
         Ok(answer)
     }
 
-    fn decide_screened(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
+    /// As [`decide`](Self::decide), without events.
+    pub(crate) fn decide_unrecorded(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         let listed = match lists::screen(request)? {
             Screening::Unlisted(request) => return self.0.store.decide_now(&request),
             Screening::Listed(listed) => listed,

@@ -151,7 +151,8 @@ impl LocalFallback {
             .filter_map(|(check, share)| Some(Check { policy: &share.as_ref()?.policy, ..*check }))
             .collect();
         let mut keys = self.lock();
-        let answer = match self.memory.decide(&Request { checks: &checks, ..*request }) {
+        let request_of_shares = Request { checks: &checks, ..*request };
+        let answer = match self.memory.decide_unrecorded(&request_of_shares) {
             Ok(answer) => answer,
             Err(error) => return Some(Err(error.into())),
         };
@@ -215,7 +216,8 @@ impl LocalFallback {
         let mut keys = self.lock();
         let key = keys.pending.get_mut(&name(check)).filter(|key| key.leases.contains(&lease))?;
         let checks = [Check { policy: &key.share.policy, ..*check }];
-        let mut answer = self.memory.decide(&Request { checks: &checks, ..*request }).ok()?;
+        let request_of_share = Request { checks: &checks, ..*request };
+        let mut answer = self.memory.decide_unrecorded(&request_of_share).ok()?;
         if matches!(request.operation, Operation::Release { .. }) {
             key.leases.remove(&lease);
         }
@@ -305,8 +307,9 @@ impl LocalFallback {
 
     fn execute(&self, operation: Operation, policy: &Policy, key: &[u8], cost: Cost) {
         let checks = [Check { policy, key, cost }];
+        let request = Request { operation, checks: &checks, request_id: None };
         // An operation that does not apply changes nothing: the policy was changed meanwhile.
-        let _ = self.memory.decide(&Request { operation, checks: &checks, request_id: None });
+        let _ = self.memory.decide_unrecorded(&request);
     }
 
     fn lock(&self) -> MutexGuard<'_, Keys> {
