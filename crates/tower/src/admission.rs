@@ -52,11 +52,8 @@ impl Admission {
         request_id: Option<Id>,
     ) -> Self {
         let borrowed: Vec<_> = checks.iter().map(RuleCheck::borrow).collect();
-        let mut permit = Permit::from_answer(&config.limiter, &borrowed, answer, request_id);
-        if config.reports_errors() {
-            let config = Arc::clone(config);
-            permit = permit.on_error(move |error| config.report(error));
-        }
+        let permit = Permit::from_answer(&config.limiter, &borrowed, answer, request_id);
+        let permit = permit.on_error(Arc::clone(&config.on_error));
         Admission(Arc::new(Inner { config: Arc::clone(config), checks, permit, outer }))
     }
 
@@ -210,7 +207,7 @@ async fn charge(admission: Admission) {
         checks.iter().map(|checks| Request { operation, checks, request_id }).collect();
     for result in inner.config.limiter.decide_batch(&requests).await {
         if let Err(error) = result {
-            inner.config.report(&error);
+            (inner.config.on_error)(&error);
         }
     }
 }

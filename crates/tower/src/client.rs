@@ -18,7 +18,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::body::poll_guarded;
-use crate::layer::ReportError;
+use crate::layer::{ReportError, report_error};
 use crate::rule::{FromHead, UnnamedPolicy};
 
 const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ struct Config {
     cost: FromHead<Cost>,
     max_wait: Duration,
     max_pause: Duration,
-    on_error: Option<Arc<ReportError>>,
+    on_error: ReportError,
 }
 
 impl ClientRateLimitLayer {
@@ -75,7 +75,7 @@ impl ClientRateLimitLayer {
             cost: Arc::new(|_| Cost::ONE),
             max_wait: DEFAULT_MAX_WAIT,
             max_pause: DEFAULT_MAX_PAUSE,
-            on_error: None,
+            on_error: report_error(|_| ()),
         }))
     }
 
@@ -105,9 +105,10 @@ impl ClientRateLimitLayer {
         self.change(|config| config.max_pause = pause)
     }
 
-    /// Calls a function with each error of the store after a request was admitted.
+    /// Calls a function with each error of the store after a request was admitted: when its key is blocked
+    /// for a pause, or when its lease is renewed or released.
     pub fn on_error(self, report: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
-        self.change(|config| config.on_error = Some(Arc::new(report)))
+        self.change(|config| config.on_error = report_error(report))
     }
 }
 
@@ -192,6 +193,7 @@ where
             let (key, cost) = ((config.key)(&parts), (config.cost)(&parts));
             let permit = config.limiter.until_allowed(&config.policy, &key, cost, config.max_wait);
             let permit = permit.await.map_err(ClientError::Denied)?;
+            let permit = permit.on_error(Arc::clone(&config.on_error));
             let sent_at = Instant::now();
             let response = ready.call(Request::from_parts(parts, body)).await;
             let response = response.map_err(ClientError::Client)?;
@@ -218,10 +220,8 @@ impl Config {
         if current.reason == Reason::Blocked && is_longer {
             return;
         }
-        if let Err(error) = self.limiter.block(&self.policy, key, Some(wait)).await
-            && let Some(report) = &self.on_error
-        {
-            report(&error);
+        if let Err(error) = self.limiter.block(&self.policy, key, Some(wait)).await {
+            (self.on_error)(&error);
         }
     }
 }

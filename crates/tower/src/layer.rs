@@ -41,8 +41,8 @@ pub struct RateLimitLayer {
 
 /// A function of the head of a response.
 type FromResponse<T> = Arc<dyn Fn(&ResponseParts) -> T + Send + Sync>;
-/// A function that reports an error.
-pub(crate) type ReportError = dyn Fn(&StoreError) + Send + Sync;
+/// A function that reports an error of the store after the admission.
+pub(crate) type ReportError = Arc<dyn Fn(&StoreError) + Send + Sync>;
 /// A function that maps the default response to a rejected request.
 type MapRejection = dyn Fn(&Rejection, &Parts, Response<Bytes>) -> Response<Bytes> + Send + Sync;
 
@@ -55,8 +55,8 @@ pub(crate) struct Config {
     pub(crate) max_delay: Duration,
     pub(crate) body_format: BodyFormat,
     pub(crate) charging: Charging,
+    pub(crate) on_error: ReportError,
     map_rejection: Option<Arc<MapRejection>>,
-    on_error: Option<Arc<ReportError>>,
 }
 
 /// When and how much a request is charged.
@@ -98,8 +98,8 @@ impl RateLimitLayer {
                 max_delay: DEFAULT_MAX_DELAY,
                 body_format: BodyFormat::Json,
                 charging: Charging::Before,
+                on_error: report_error(|_| ()),
                 map_rejection: None,
-                on_error: None,
             }),
         }
     }
@@ -236,7 +236,7 @@ impl RateLimitLayer {
     /// An error before a request is admitted needs no function: the policy's
     /// [`OnStoreError`](tollgate::OnStoreError) decides.
     pub fn on_error(self, report: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
-        self.change(|config| config.on_error = Some(Arc::new(report)))
+        self.change(|config| config.on_error = report_error(report))
     }
 }
 
@@ -252,19 +252,15 @@ impl Config {
             None => response,
         }
     }
+}
 
-    pub(crate) fn reports_errors(&self) -> bool {
-        self.on_error.is_some() || cfg!(feature = "tracing")
-    }
-
-    /// Reports the error of an operation after the decision.
-    pub(crate) fn report(&self, error: &StoreError) {
+/// Records each error as an event before it calls `report`.
+pub(crate) fn report_error(report: impl Fn(&StoreError) + Send + Sync + 'static) -> ReportError {
+    Arc::new(move |error| {
         #[cfg(feature = "tracing")]
         tracing::debug!(target: "tollgate_tower", %error, "the store failed after the admission");
-        if let Some(report) = &self.on_error {
-            report(error);
-        }
-    }
+        report(error);
+    })
 }
 
 impl<S> Layer<S> for RateLimitLayer {

@@ -60,10 +60,10 @@ impl Permit {
         Permit { record, renewal, runtime, is_released: false }
     }
 
-    /// Calls a function with each error of the store after the admission, such as to log it. Only the
-    /// first function applies.
-    pub fn on_error(self, report: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
-        let _ = self.record.on_error.set(Box::new(report));
+    /// Calls a function with each error of the store after the admission, such as to log it. Permits can
+    /// share the function. Only the first one applies.
+    pub fn on_error(self, report: Arc<dyn Fn(&StoreError) + Send + Sync>) -> Self {
+        let _ = self.record.on_error.set(report);
         self
     }
 

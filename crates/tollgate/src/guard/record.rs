@@ -29,7 +29,7 @@ impl OwnedCheck {
 }
 
 /// A function that receives errors after the admission.
-type ReportError = Box<dyn Fn(&StoreError) + Send + Sync>;
+type ReportError = Arc<dyn Fn(&StoreError) + Send + Sync>;
 
 /// The checks of an admission and their decisions.
 pub(super) struct Record {

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tollgate::{Cost, Denied, Limiter, Policy};
-use tollgate_testkit::Server;
+use tollgate_testkit::{Server, wait_until};
 use tollgate_tower::{
     ClientBody, ClientError, ClientRateLimit, ClientRateLimitLayer, HeaderStyle, KeyExtractor,
     RateLimitLayer,
@@ -183,14 +183,30 @@ async fn a_pause_is_not_shortened_and_not_longer_than_the_longest() {
 }
 
 #[tokio::test]
-async fn a_place_is_held_until_the_body_has_ended() {
+async fn a_slot_is_held_until_the_body_has_ended() {
     let upstream = Upstream::limited("100/s", HeaderStyle::Draft11).await;
-    let places = policy("1 concurrent lease 60s");
-    let layer = ClientRateLimitLayer::new(Limiter::memory(), places);
+    let layer = ClientRateLimitLayer::new(Limiter::memory(), policy("1 concurrent lease 60s"));
     let client = client(&layer.max_wait(Duration::from_millis(100)));
     let response = upstream.send(&client).await.unwrap();
     assert!(upstream.send(&client).await.is_err());
     response.into_body().collect().await.unwrap();
     assert_eq!(upstream.status(&client).await, 200);
     assert_eq!(upstream.requests(), 2);
+}
+
+#[tokio::test]
+async fn an_error_of_a_release_is_reported() {
+    let upstream = Upstream::limited("100/s", HeaderStyle::Draft11).await;
+    let server = Server::start();
+    let limiter = redis(&server).await;
+    let errors = Arc::new(AtomicUsize::new(0));
+    let reported = Arc::clone(&errors);
+    let layer =
+        ClientRateLimitLayer::new(limiter, policy("1 concurrent lease 60s")).on_error(move |_| {
+            reported.fetch_add(1, Ordering::SeqCst);
+        });
+    let response = upstream.send(&client(&layer)).await.unwrap();
+    server.kill();
+    drop(response);
+    wait_until("the report", async || errors.load(Ordering::SeqCst) == 1).await;
 }
