@@ -127,8 +127,8 @@ impl Rule {
         Rule::with_policy(PolicySource::Fixed(policy), key)
     }
 
-    /// A rule with a policy for each request. An error makes the request invalid, and so does a policy
-    /// without a [name](Policy::is_named).
+    /// A rule with a policy for each request. An error makes the request invalid. A policy without a
+    /// [name](Policy::is_named) rejects it, whatever [`Rule::on_invalid`] is.
     pub fn from_fn<E: Into<BoxError>>(
         policy: impl Fn(&Parts) -> Result<Policy, E> + Send + Sync + 'static,
         key: KeyExtractor,
@@ -221,6 +221,10 @@ impl Rule {
         let (fallback, failure) = match self.key.extract(parts).await {
             Ok(Some(key)) => match self.with_key(parts, key) {
                 Ok(check) => return Ok(Some(check)),
+                // No fallback hides a mistake of the program.
+                Err(error) if error.is::<UnnamedPolicy>() => {
+                    return Err(KeyFailure::Invalid(error));
+                }
                 Err(error) => (&self.on_invalid, KeyFailure::Invalid(error)),
             },
             Ok(None) => (&self.on_missing, KeyFailure::Missing),

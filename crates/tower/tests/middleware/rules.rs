@@ -307,6 +307,7 @@ async fn policies_without_a_name_are_refused_with_the_way_to_name_them() {
         build(unnamed().with_name("login").unwrap());
     }
     let rule = Rule::from_fn(move |_| Ok::<_, Infallible>(unnamed()), KeyExtractor::global());
+    let rule = rule.on_invalid(Fallback::Skip);
     let layer = RateLimitLayer::with_rules(MemoryLimiter::new(), [rule]).map_rejection(
         move |rejection, _, response| {
             assert!(rejection.to_string().contains(expected), "{rejection}");
