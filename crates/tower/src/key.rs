@@ -94,7 +94,16 @@ impl KeyExtractor {
     }
 
     pub(crate) fn address(address: ClientAddress) -> Self {
-        KeyExtractor::sync("ip", move |parts| address.extract(parts).map_err(BoxError::from))
+        #[cfg(feature = "tracing")]
+        let warned = std::sync::Once::new();
+        KeyExtractor::sync("ip", move |parts| {
+            let key = address.extract(parts)?;
+            #[cfg(feature = "tracing")]
+            if key.is_none() {
+                warned.call_once(warn_of_missing_address);
+            }
+            Ok(key)
+        })
     }
 
     /// The value of a header. A header that is present more than once is invalid.
@@ -276,6 +285,16 @@ impl KeyExtractor {
         };
         Ok(key.filter(|key| !key.is_empty()))
     }
+}
+
+#[cfg(feature = "tracing")]
+fn warn_of_missing_address() {
+    tracing::warn!(
+        target: "tollgate_tower",
+        "a request has no peer address: with axum, serve \
+         app.into_make_service_with_connect_info::<SocketAddr>(); with hyper, insert the peer's SocketAddr \
+         into the extensions of the request"
+    );
 }
 
 #[cfg(feature = "hash")]

@@ -1,63 +1,35 @@
 //! Events of the feature `tracing`.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
-use serde_json::{Value, json};
+use tollgate_testkit::Events;
 use tollgate_tower::{KeyExtractor, RateLimitLayer};
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
-use crate::support::{api, around, statuses, stopped, with_headers};
-
-/// What a subscriber has written.
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Output {
-    type Writer = Output;
-
-    fn make_writer(&self) -> Output {
-        self.clone()
-    }
-}
+use crate::support::{api, around, get, statuses, stopped, with_headers};
 
 #[tokio::test]
 async fn rejections_are_events_without_keys() {
-    let output = Output::default();
-    let subscriber = tracing_subscriber::fmt()
-        .json()
-        .with_max_level(LevelFilter::DEBUG)
-        .without_time()
-        .with_writer(output.clone())
-        .finish();
-    let subscribed = tracing::subscriber::set_default(subscriber);
     let (limiter, _) = stopped();
     let layer = RateLimitLayer::new(limiter, api("1/min"), KeyExtractor::header("x-key"));
     let (service, _) = around(&layer);
+    let events = Events::record();
     let requests = [&["x-key: secret"][..], &["x-key: secret"], &[]].map(with_headers);
     assert_eq!(statuses(&service, requests).await, [200, 429, 400]);
-    drop(subscribed);
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
-    assert!(!text.contains("secret"), "{text}");
-    let events = text.lines().map(|line| {
-        let event: Value = serde_json::from_str(line).unwrap();
-        (event["target"].clone(), event["fields"]["status"].clone())
-    });
-    let expected = [
-        (json!("tollgate"), Value::Null),
-        (json!("tollgate_tower"), json!(429)),
-        (json!("tollgate_tower"), json!(400)),
-    ];
-    assert_eq!(events.collect::<Vec<_>>(), expected);
+    let events = events.take();
+    assert!(!format!("{events:?}").contains("secret"), "{events:?}");
+    let events: Vec<_> =
+        events.iter().map(|(_, target, fields)| (&**target, fields["status"].as_u64())).collect();
+    let tower = "tollgate_tower";
+    assert_eq!(events, [("tollgate", None), (tower, Some(429)), (tower, Some(400))]);
+}
+
+#[tokio::test]
+async fn a_missing_peer_address_is_a_warning_with_the_remedy_once() {
+    let layer = RateLimitLayer::new(stopped().0, api("1/min"), KeyExtractor::peer_address());
+    let (service, _) = around(&layer);
+    let events = Events::record();
+    assert_eq!(statuses(&service, [get("/"), get("/")]).await, [400, 400]);
+    let warnings: Vec<_> =
+        events.take().into_iter().filter(|(level, ..)| level == "WARN").collect();
+    let [(_, target, fields)] = &*warnings else { panic!("{warnings:?}") };
+    let remedy = "into_make_service_with_connect_info::<SocketAddr>()";
+    assert!(target == "tollgate_tower" && fields.to_string().contains(remedy), "{fields}");
 }
