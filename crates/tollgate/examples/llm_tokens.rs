@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let denied = budget.ask("acme", 3_000).await.err().ok_or("the budget is exceeded")?;
     println!("{denied}");
     assert!(matches!(denied, AcquireError::Denied(Denied::RetryAfter(_))));
-    // The denied call counts as no request, and holds no place.
+    // The denied call counts as no request, and holds no slot.
     assert_eq!(budget.remaining(&budget.requests, "acme").await, 56);
     assert_eq!(budget.remaining(&budget.in_flight, "acme").await, 4);
     Ok(())

@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_on_store_error(OnStoreError::Allow);
     let limiter = Limiter::open(&store).await?;
     let layer = RateLimitLayer::new(limiter, downloads, KeyExtractor::api_key("x-api-key"))
-        .on_error(|error| println!("a place was not released: {error}"));
+        .on_error(|error| println!("a slot was not released: {error}"));
     let service = layer.layer(service_fn(download));
 
     let listener = TcpListener::bind(address).await?;

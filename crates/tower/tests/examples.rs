@@ -128,13 +128,13 @@ fn hyper_limits_downloads_at_once_by_api_key() {
         assert!(!key.contains("secret"), "{key}");
     }
     assert_eq!(example.status("GET /", "", ""), 400, "a request without a key");
-    // The end of a download, and a disconnect, free a place.
+    // The end of a download, and a disconnect, free a slot.
     drop(second_stream);
     let mut rest = String::new();
     first_stream.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("part 9"), "{rest}");
     let is_admitted = || (download("secret").0 == "HTTP/1.1 200").then_some(());
-    until(is_admitted).expect("a place is free");
+    until(is_admitted).expect("a slot is free");
 }
 
 #[tokio::test]

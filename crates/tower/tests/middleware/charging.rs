@@ -87,7 +87,7 @@ async fn estimate_is_replaced_by_the_cost_of_the_response() {
             [
                 Rule::new(tokens.clone(), KeyExtractor::global()).cost(|_| Cost::from(40)),
                 // A lease is neither refunded nor raised.
-                Rule::new(policy("places", "3 concurrent lease 60s"), KeyExtractor::global()),
+                Rule::new(policy("slots", "3 concurrent lease 60s"), KeyExtractor::global()),
             ],
         );
         let layer = layer.settle(|response| {

@@ -118,9 +118,9 @@ async fn remaining(limiter: &Limiter, policy: &Policy) -> u64 {
 async fn requests_in_flight_are_limited_and_places_are_reused() {
     let (_server, limiters) = stores().await;
     for limiter in limiters {
-        let places = api("3 concurrent lease 60s");
+        let slots = api("3 concurrent lease 60s");
         let slow = Slow::new();
-        let service = slow.around(&layer(limiter.clone(), places.clone()));
+        let service = slow.around(&layer(limiter.clone(), slots.clone()));
         for _ in 0..2 {
             let requests: Vec<_> = (0..20)
                 .map(|_| {
@@ -144,8 +144,7 @@ async fn requests_in_flight_are_limited_and_places_are_reused() {
             }
             statuses.sort_unstable();
             assert_eq!((statuses[2], statuses[3]), (200, 429), "{statuses:?}");
-            wait_until("all places are free", async || remaining(&limiter, &places).await == 3)
-                .await;
+            wait_until("all slots are free", async || remaining(&limiter, &slots).await == 3).await;
         }
         assert_eq!(slow.most.load(Ordering::SeqCst), 3);
     }
@@ -165,26 +164,26 @@ async fn in_memory_the_place_is_free_before_the_response_has_ended() {
 async fn a_cancelled_request_releases_its_place() {
     let (_server, limiters) = stores().await;
     for limiter in limiters {
-        let places = api("1 concurrent lease 60s");
+        let slots = api("1 concurrent lease 60s");
         let slow = Slow::new();
-        let service = slow.around(&layer(limiter.clone(), places.clone()));
+        let service = slow.around(&layer(limiter.clone(), slots.clone()));
         let request = tokio::spawn(service.clone().oneshot(get("/")));
         wait_until("the call", async || slow.in_flight() == 1).await;
         assert_eq!(service.clone().oneshot(get("/")).await.unwrap().status(), 429);
         request.abort();
         assert!(request.await.unwrap_err().is_cancelled());
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
         assert_eq!(slow.in_flight(), 0);
     }
 }
 
-/// A future that is dropped while the store decides must not keep the place until its lease ends.
+/// A future that is dropped while the store decides must not keep the slot until its lease ends.
 #[tokio::test]
 async fn a_request_that_is_cancelled_during_its_decision_releases_its_place() {
     let server = Server::start();
     let limiter = redis(&server).await;
-    let places = api("1 concurrent lease 60s");
-    let (service, application) = around(&layer(limiter.clone(), places.clone()));
+    let slots = api("1 concurrent lease 60s");
+    let (service, application) = around(&layer(limiter.clone(), slots.clone()));
     for _ in 0..3 {
         // The request is sent, and executed after it is cancelled.
         server.pause();
@@ -194,7 +193,7 @@ async fn a_request_that_is_cancelled_during_its_decision_releases_its_place() {
         assert!(request.await.unwrap_err().is_cancelled());
         server.resume();
         tokio::time::sleep(Duration::from_millis(300)).await;
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
         // The answer arrives, but is not read.
         let mut request = Box::pin(service.clone().oneshot(get("/")));
         tokio::select! {
@@ -202,10 +201,10 @@ async fn a_request_that_is_cancelled_during_its_decision_releases_its_place() {
             _ = &mut request => panic!("the store answers at once"),
             () = std::future::ready(()) => {}
         }
-        wait_until("the lease is acquired", async || remaining(&limiter, &places).await == 0).await;
+        wait_until("the lease is acquired", async || remaining(&limiter, &slots).await == 0).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
         drop(request);
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
     }
     assert_eq!(application.calls(), 0);
 }
@@ -214,10 +213,10 @@ async fn a_request_that_is_cancelled_during_its_decision_releases_its_place() {
 async fn the_place_is_held_until_the_body_has_ended() {
     let (_server, limiters) = stores().await;
     for limiter in limiters {
-        let places = api("1 concurrent lease 60s");
+        let slots = api("1 concurrent lease 60s");
         let (senders, mut receivers) = mpsc::unbounded_channel();
         let service =
-            layer(limiter.clone(), places.clone()).layer(service_fn(move |_: Request<()>| {
+            layer(limiter.clone(), slots.clone()).layer(service_fn(move |_: Request<()>| {
                 let (sender, receiver) = mpsc::channel::<Bytes>(1);
                 senders.send(sender).unwrap();
                 let frames = ReceiverStream::new(receiver);
@@ -233,25 +232,25 @@ async fn the_place_is_held_until_the_body_has_ended() {
         assert_eq!(service.clone().oneshot(get("/")).await.unwrap().status(), 429);
         drop(sender);
         assert!(body.frame().await.is_none());
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
         // The body is dropped, because the client disconnects.
         let response = service.clone().oneshot(get("/")).await.unwrap();
         assert_eq!(response.status(), 200);
         let _sender = receivers.recv().await.unwrap();
-        assert_eq!(remaining(&limiter, &places).await, 0);
+        assert_eq!(remaining(&limiter, &slots).await, 0);
         drop(response);
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
     }
 }
 
-/// A request that is longer than its lease loses its place in Concurrent Policies of .NET.
+/// A request that is longer than its lease loses its slot in Concurrent Policies of .NET.
 #[tokio::test]
 async fn a_long_request_keeps_its_place() {
     let (_server, limiters) = stores().await;
     for limiter in limiters {
-        let places = api("1 concurrent lease 600ms");
+        let slots = api("1 concurrent lease 600ms");
         let slow = Slow::new();
-        let service = slow.around(&layer(limiter.clone(), places.clone()));
+        let service = slow.around(&layer(limiter.clone(), slots.clone()));
         let request = tokio::spawn(service.clone().oneshot(get("/")));
         wait_until("the call", async || slow.in_flight() == 1).await;
         for _ in 0..4 {
@@ -265,7 +264,7 @@ async fn a_long_request_keeps_its_place() {
         let response = request.await.unwrap().unwrap();
         assert_eq!(response.status(), 200);
         drop(response);
-        wait_until("the place is free", async || remaining(&limiter, &places).await == 1).await;
+        wait_until("the slot is free", async || remaining(&limiter, &slots).await == 1).await;
         // Nothing renews it any more.
         slow.admit(1);
         assert_eq!(service.oneshot(get("/")).await.unwrap().status(), 200);
@@ -276,22 +275,22 @@ async fn a_long_request_keeps_its_place() {
 #[tokio::test]
 async fn a_handler_can_keep_its_place_after_the_response() {
     let limiter = Limiter::from(MemoryLimiter::new());
-    let places = api("1 concurrent lease 60s");
+    let slots = api("1 concurrent lease 60s");
     let (kept, mut admissions) = mpsc::unbounded_channel();
     let service =
-        layer(limiter.clone(), places.clone()).layer(service_fn(move |request: Request<()>| {
+        layer(limiter.clone(), slots.clone()).layer(service_fn(move |request: Request<()>| {
             kept.send(request.extensions().get::<Admission>().unwrap().clone()).unwrap();
             std::future::ready(Ok::<_, Infallible>(Response::new(Full::<Bytes>::default())))
         }));
     let response = service.oneshot(get("/")).await.unwrap();
     response.into_body().collect().await.unwrap();
     let admission = admissions.recv().await.unwrap();
-    assert_eq!(remaining(&limiter, &places).await, 0);
+    assert_eq!(remaining(&limiter, &slots).await, 0);
     drop(admission);
-    assert_eq!(remaining(&limiter, &places).await, 1);
+    assert_eq!(remaining(&limiter, &slots).await, 1);
 }
 
-/// A policy of a rate and of places needs both, and gives back the place only.
+/// A policy of a rate and of slots needs both, and gives back the slot only.
 #[tokio::test]
 async fn a_policy_can_limit_rate_and_places() {
     let limiter = Limiter::from(MemoryLimiter::new());

@@ -160,14 +160,14 @@ async fn head_requests_keep_the_connection_usable() {
     assert_eq!(text.matches("violated-policies").count(), 1, "{text}");
 }
 
-/// A client that disconnects gives its place back, before and during the response.
+/// A client that disconnects gives its slot back, before and during the response.
 #[tokio::test]
 async fn a_client_that_disconnects_releases_its_place() {
     let server = Server::start();
     for limiter in [MemoryLimiter::new().into(), redis(&server).await] {
         let limiter: Limiter = limiter;
-        let places = api("2 concurrent lease 600s");
-        let layer = RateLimitLayer::new(limiter.clone(), places.clone(), KeyExtractor::global());
+        let slots = api("2 concurrent lease 600s");
+        let layer = RateLimitLayer::new(limiter.clone(), slots.clone(), KeyExtractor::global());
         let started = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&started);
         let endless = move || {
@@ -199,8 +199,8 @@ async fn a_client_that_disconnects_releases_its_place() {
         assert_eq!(fetch(address, "/never", &[]).await.status, 429);
         drop(clients);
         let key = Key::new("global").unwrap();
-        wait_until("both places are free", async || {
-            limiter.peek(&places, key, Cost::ONE).await.remaining == 2
+        wait_until("both slots are free", async || {
+            limiter.peek(&slots, key, Cost::ONE).await.remaining == 2
         })
         .await;
     }
@@ -391,13 +391,13 @@ mod grpc {
     async fn tonic_calls_in_flight_are_limited() {
         let layer = RateLimitLayer::new(
             MemoryLimiter::new(),
-            policy("places", "1 concurrent lease 60s"),
+            policy("slots", "1 concurrent lease 60s"),
             KeyExtractor::global(),
         );
         let address = serve(layer, Echo::default(), true).await;
         let mut client = Client::connect(address).await;
         for _ in 0..100 {
-            // The place is free again when the trailers arrive.
+            // The slot is free again when the trailers arrive.
             client.call("hello").await.unwrap();
         }
     }
