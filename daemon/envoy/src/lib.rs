@@ -12,6 +12,7 @@ mod connection;
 mod deadline;
 mod descriptor;
 mod descriptor_status;
+mod endpoint;
 mod error;
 mod execution;
 mod headers;

@@ -1,21 +1,17 @@
 //! The client of the other service.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap};
 use tokio::time::timeout;
 use tollgate_config::CompareOptions;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig};
 
-use crate::xds::with_sources;
-
-/// TCP keepalive finds unreachable hosts.
-const PROBE_INTERVAL: Duration = Duration::from_secs(10);
+use crate::endpoint::{endpoint, with_tls};
 
 type Client = RateLimitServiceClient<Channel>;
 
@@ -34,10 +30,10 @@ impl Clients {
         headers: &HeaderMap,
         request: &RateLimitRequest,
     ) -> Result<RateLimitResponse, Status> {
-        let mut client = self.client(options)?;
         let mut call = tonic::Request::new(request.clone());
         *call.metadata_mut() = forwarded(headers);
-        let answer = timeout(options.timeout, client.should_rate_limit(call)).await;
+        let answer = async { self.client(options).await?.should_rate_limit(call).await };
+        let answer = timeout(options.timeout, answer).await;
         let answer = answer.unwrap_or_else(|_| {
             let message = format!("{} did not answer within {:?}", options.uri, options.timeout);
             Err(Status::deadline_exceeded(message))
@@ -45,28 +41,27 @@ impl Clients {
         answer.map(tonic::Response::into_inner)
     }
 
-    fn client(&self, options: &CompareOptions) -> Result<Client, Status> {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, client)) = &*current
+    async fn client(&self, options: &CompareOptions) -> Result<Client, Status> {
+        if let Some((known, client)) = &*self.lock()
             && known == options
         {
             return Ok(client.clone());
         }
-        let client = Client::new(channel(options)?);
-        *current = Some((options.clone(), client.clone()));
+        let client = Client::new(channel(options).await.map_err(Status::unavailable)?);
+        *self.lock() = Some((options.clone(), client.clone()));
         Ok(client)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(CompareOptions, Client)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn channel(options: &CompareOptions) -> Result<Channel, Status> {
-    let endpoint = Endpoint::from(options.uri.clone())
-        .connect_timeout(options.timeout)
-        .tcp_keepalive(Some(PROBE_INTERVAL));
-    if !options.is_tls() {
-        return Ok(endpoint.connect_lazy());
+async fn channel(options: &CompareOptions) -> Result<Channel, String> {
+    let mut endpoint = endpoint(options.uri.clone()).connect_timeout(options.timeout);
+    if options.is_tls() {
+        endpoint = with_tls(endpoint, || Ok(ClientTlsConfig::new().with_native_roots())).await?;
     }
-    let endpoint = endpoint.tls_config(ClientTlsConfig::new().with_native_roots());
-    let endpoint = endpoint.map_err(|error| Status::unavailable(with_sources(&error)))?;
     Ok(endpoint.connect_lazy())
 }
 
@@ -75,6 +70,8 @@ fn channel(options: &CompareOptions) -> Result<Channel, Status> {
 fn forwarded(headers: &HeaderMap) -> MetadataMap {
     let mut forwarded = headers.clone();
     forwarded.remove(AUTHORIZATION);
+    // The message is encoded again.
+    forwarded.remove(CONTENT_LENGTH);
     let own: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("grpc-")).collect();
     for name in own {
         forwarded.remove(name);

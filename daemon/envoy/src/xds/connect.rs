@@ -1,17 +1,12 @@
 //! A connection to a control plane, and the files that TLS needs for it.
 
-use std::error::Error;
 use std::path::Path;
-use std::time::Duration;
 
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tollgate_config::{FileProblem, XdsOptions, XdsTls, pem};
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 
-/// TCP keepalive finds unreachable hosts, not processes that hang; servers cannot object to it.
-const PROBE_INTERVAL: Duration = Duration::from_secs(10);
-const PROBES: u32 = 3;
+use crate::endpoint::{endpoint, with_sources, with_tls};
 
 /// All files that cannot be used; blocks while it reads them.
 pub fn file_problems(tls: &XdsTls) -> Vec<FileProblem> {
@@ -21,41 +16,18 @@ pub fn file_problems(tls: &XdsTls) -> Vec<FileProblem> {
 
 /// Connects. An error is as the log shows it.
 pub(super) async fn connect(options: &XdsOptions) -> Result<Channel, String> {
-    let endpoint = endpoint(options).await?;
+    let mut endpoint = endpoint(options.uri()?)
+        .http2_keep_alive_interval(options.ping_every)
+        .keep_alive_timeout(options.ping_timeout)
+        .keep_alive_while_idle(true);
+    if let Some(tls) = options.tls.clone() {
+        endpoint = with_tls(endpoint, move || tls_config(&tls)).await?;
+    }
     match timeout(options.connect_timeout, endpoint.connect()).await {
         Ok(Ok(channel)) => Ok(channel),
         Ok(Err(error)) => Err(with_sources(&error)),
         Err(_) => Err(format!("no connection within {:?}", options.connect_timeout)),
     }
-}
-
-async fn endpoint(options: &XdsOptions) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::from(options.uri()?)
-        .tcp_keepalive(Some(PROBE_INTERVAL))
-        .tcp_keepalive_interval(Some(PROBE_INTERVAL))
-        .tcp_keepalive_retries(Some(PROBES))
-        .http2_keep_alive_interval(options.ping_every)
-        .keep_alive_timeout(options.ping_timeout)
-        .keep_alive_while_idle(true);
-    let Some(tls) = options.tls.clone() else { return Ok(endpoint) };
-    let config =
-        spawn_blocking(move || tls_config(&tls)).await.map_err(|error| error.to_string())?;
-    endpoint.tls_config(config?).map_err(|error| with_sources(&error))
-}
-
-/// An error with its sources, which often contain the actual reason.
-pub(crate) fn with_sources(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        // Some errors repeat their source.
-        if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// The TLS settings; blocks while it reads the files.

@@ -11,6 +11,5 @@ mod resources;
 mod stream;
 
 pub use self::connect::file_problems;
-pub(crate) use self::connect::with_sources;
 pub use self::discovery::{Discovery, NoLimits};
 pub use self::stream::follow;

@@ -22,9 +22,10 @@ use tonic::metadata::{
 };
 use tonic::{Code, Request};
 
-use super::connect::{connect, with_sources};
+use super::connect::connect;
 use super::discovery::Discovery;
 use super::resources::{self, TYPE_URL};
+use crate::endpoint::with_sources;
 
 /// The longest delay before a server that repeats a rejected version is answered.
 const MAX_REJECTION_DELAY: Duration = Duration::from_secs(10);
