@@ -2,15 +2,14 @@
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
-use tollgate_engine::MAX_QUOTED_LEN;
 
-use super::EnvoyContext;
 use super::descriptor::{self, Descriptor, Target};
 use super::descriptor_status::{DescriptorReply, reply};
 use super::error::EnvoyError;
 use super::execution;
 use super::headers::headers;
 use super::metadata::metadata;
+use super::{EnvoyContext, bounded};
 use tollgate_config::{Charging, Scope};
 use tollgate_http::Problem;
 
@@ -22,6 +21,14 @@ pub(crate) async fn answer(
     context: &EnvoyContext<'_>,
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, EnvoyError> {
+    answer_with_descriptors(context, request).await.map(|(response, _)| response)
+}
+
+/// As [`answer`], with the limit of each descriptor.
+pub(crate) async fn answer_with_descriptors<'a>(
+    context: &EnvoyContext<'a>,
+    request: &RateLimitRequest,
+) -> Result<(RateLimitResponse, Vec<Descriptor<'a>>), EnvoyError> {
     let result = decide(context, request).await;
     match result {
         // A failure of the store has a counter of its own.
@@ -31,25 +38,10 @@ pub(crate) async fn answer(
     result
 }
 
-/// As [`answer`], with the name of the policy or rule of each descriptor; it is empty if there is none.
-pub(crate) async fn answer_with_names(
-    context: &EnvoyContext<'_>,
+async fn decide<'a>(
+    context: &EnvoyContext<'a>,
     request: &RateLimitRequest,
-) -> Result<(RateLimitResponse, Vec<String>), EnvoyError> {
-    let response = answer(context, request).await?;
-    let descriptors = descriptor::find_all(context, request)?;
-    let name = |descriptor: &Descriptor<'_>| match &descriptor.target {
-        Target::Rule(rule) => rule.stat.to_string(),
-        Target::Policy(target) => target.policy.name().to_owned(),
-        Target::Unlimited | Target::UnknownDomain => String::new(),
-    };
-    Ok((response, descriptors.iter().map(name).collect()))
-}
-
-async fn decide(
-    context: &EnvoyContext<'_>,
-    request: &RateLimitRequest,
-) -> Result<RateLimitResponse, EnvoyError> {
+) -> Result<(RateLimitResponse, Vec<Descriptor<'a>>), EnvoyError> {
     context.request.principal.authorize(&[Scope::Check], "ShouldRateLimit")?;
     validate(context, request)?;
     context.state.discovery.check_limits()?;
@@ -63,13 +55,14 @@ async fn decide(
     context.state.stats.count_request(context, request, &descriptors, &outcomes, &replies);
     report_unknown_domain(context, request, &descriptors);
     let envoy = &context.request.active.envoy;
-    Ok(RateLimitResponse {
+    let response = RateLimitResponse {
         overall_code: overall_code(context, &descriptors, &replies).into(),
         response_headers_to_add: headers(context, &descriptors, &outcomes, &replies),
         dynamic_metadata: envoy.dynamic_metadata.then(|| metadata(request, &descriptors, &replies)),
         statuses: replies.into_iter().map(|reply| reply.status).collect(),
         ..RateLimitResponse::default()
-    })
+    };
+    Ok((response, descriptors))
 }
 
 /// Rejects the requests that envoyproxy/ratelimit rejects.
@@ -131,7 +124,7 @@ fn report_unknown_domain(
     }
     let now = context.request.engine.clock().now();
     if let Some((requests, all)) = context.state.unknown_domains.count(now) {
-        let domain: String = request.domain.chars().take(MAX_QUOTED_LEN).collect();
+        let domain = bounded(&request.domain);
         tracing::warn!(
             domain,
             requests,

@@ -15,19 +15,18 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use pin_project_lite::pin_project;
 use prost::Message;
 use tokio::sync::watch;
-use tollgate_engine::{Engine, ListenerKind, MAX_QUOTED_LEN, Remote};
+use tollgate_engine::{Engine, ListenerKind, Remote};
 use tollgate_http as http;
 use tollgate_transport::{BusyGuard, Lifecycle, WatchGuard};
 use tonic::codegen::Service as _;
 use tonic::{Code, Status};
 use tonic_health::pb::health_server::HealthServer;
 
-use crate::EnvoyState;
-use crate::answer_call;
-use crate::compare::{self, Compared};
+use crate::compare::ComparisonCall;
 use crate::error::EnvoyError;
 use crate::health::{self, Health};
 use crate::reflection::Reflection;
+use crate::{EnvoyState, answer_call, bounded};
 
 type Reply = Response<Body>;
 
@@ -180,13 +179,19 @@ impl RateLimitService for Service {
     ) -> Result<tonic::Response<RateLimitResponse>, Status> {
         let (metadata, _, message) = request.into_parts();
         let Service { engine, state, remote } = self;
-        let (active, headers) = (engine.active(), metadata.as_ref());
+        let active = engine.active();
         let message = match &active.envoy.compare {
-            None => answer_call(engine, state, remote, headers, &message).await?,
+            None => answer_call(engine, state, remote, metadata.as_ref(), &message).await?,
             Some(options) => {
-                let active = &active;
-                let compared = Compared { engine, state, remote, active, options };
-                compare::answer_call(compared, headers, &message).await?
+                let call = ComparisonCall {
+                    engine: Arc::clone(engine),
+                    state: Arc::clone(state),
+                    remote: Arc::clone(remote),
+                    active: Arc::clone(&active),
+                    headers: metadata.into_headers(),
+                    request: message,
+                };
+                call.answer(options).await?
             }
         };
         let len = MessageLen(message.encoded_len());
@@ -219,7 +224,7 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 fn unknown_path(path: &str) -> Status {
-    let shown: String = path.chars().take(MAX_QUOTED_LEN).collect();
+    let shown = bounded(path);
     let remedy = format!("the rate limit service is /{SERVICE_NAME}/ShouldRateLimit");
     Status::unimplemented(format!("unknown path {shown:?}; {remedy}"))
 }

@@ -89,6 +89,15 @@ impl Target<'_> {
         }
     }
 
+    /// The name in statistics; empty if there is no limit.
+    pub(super) fn counted_name(&self) -> &str {
+        match self {
+            Target::Unlimited | Target::UnknownDomain => "",
+            Target::Rule(rule) => &rule.stat,
+            Target::Policy(target) => target.policy.name(),
+        }
+    }
+
     /// Whether it only records.
     pub(super) fn is_shadow(&self) -> bool {
         match self {
@@ -128,47 +137,64 @@ pub(super) fn find_all<'a>(
     context: &EnvoyContext<'a>,
     request: &RateLimitRequest,
 ) -> Result<Vec<Descriptor<'a>>, EnvoyError> {
-    let (domains, domain) = (&context.request.active.domains, &*request.domain);
     let mut descriptors = Vec::with_capacity(request.descriptors.len());
-    for (index, descriptor) in request.descriptors.iter().enumerate() {
-        let entries: Vec<_> =
-            descriptor.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
-        let lookup = match &descriptor.limit {
-            Some(limit) => {
-                let unit = parse_unit(limit).ok_or_else(|| unknown_unit(index, limit))?;
-                domains.find_with_override(domain, &entries, limit.requests_per_unit, unit)
-            }
-            None => domains.find(domain, &entries),
-        };
-        let target = match lookup {
-            Lookup::Rule(rule) => {
-                authorize_changes(context, descriptor, true)?;
-                if rule.key.len() > context.request.active.bounds.key_bytes {
-                    return Err(too_long(context, index, rule.key.len()).into());
-                }
-                if let Some(policy) = rule.rule.policy() {
-                    context.request.principal.authorize_policy(policy.name())?;
-                }
-                Target::Rule(rule)
-            }
-            Lookup::NoRule => {
-                log_unmatched(context, domain, &entries);
-                Target::Unlimited
-            }
-            Lookup::KeyTooLong(bytes) => return Err(too_long(context, index, bytes).into()),
-            Lookup::UnknownDomain => {
-                let policy = PolicyTarget::find(context, domain, &entries, descriptor, index)?;
-                policy.map_or(Target::UnknownDomain, Target::Policy)
-            }
-        };
-        descriptors.push(Descriptor {
-            has_limit: descriptor.limit.is_some(),
-            target,
-            hits: hits(descriptor, request.hits_addend),
-        });
+    for index in 0..request.descriptors.len() {
+        descriptors.push(find(context, request, index)?);
     }
     apply_replacements(&mut descriptors);
     Ok(descriptors)
+}
+
+/// Checks the rights that each descriptor needs, also if another one is invalid.
+pub(super) fn authorize_all(
+    context: &EnvoyContext<'_>,
+    request: &RateLimitRequest,
+) -> Result<(), EnvoyError> {
+    let indices = 0..request.descriptors.len();
+    let mut errors = indices.filter_map(|index| find(context, request, index).err());
+    errors.find(EnvoyError::is_forbidden).map_or(Ok(()), Err)
+}
+
+/// Finds the limit of the descriptor with this index.
+fn find<'a>(
+    context: &EnvoyContext<'a>,
+    request: &RateLimitRequest,
+    index: usize,
+) -> Result<Descriptor<'a>, EnvoyError> {
+    let (domains, domain) = (&context.request.active.domains, &*request.domain);
+    let descriptor = &request.descriptors[index];
+    let entries: Vec<_> =
+        descriptor.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
+    let lookup = match &descriptor.limit {
+        Some(limit) => {
+            let unit = parse_unit(limit).ok_or_else(|| unknown_unit(index, limit))?;
+            domains.find_with_override(domain, &entries, limit.requests_per_unit, unit)
+        }
+        None => domains.find(domain, &entries),
+    };
+    let target = match lookup {
+        Lookup::Rule(rule) => {
+            authorize_changes(context, descriptor, true)?;
+            if rule.key.len() > context.request.active.bounds.key_bytes {
+                return Err(too_long(context, index, rule.key.len()).into());
+            }
+            if let Some(policy) = rule.rule.policy() {
+                context.request.principal.authorize_policy(policy.name())?;
+            }
+            Target::Rule(rule)
+        }
+        Lookup::NoRule => {
+            log_unmatched(context, domain, &entries);
+            Target::Unlimited
+        }
+        Lookup::KeyTooLong(bytes) => return Err(too_long(context, index, bytes).into()),
+        Lookup::UnknownDomain => {
+            let policy = PolicyTarget::find(context, domain, &entries, descriptor, index)?;
+            policy.map_or(Target::UnknownDomain, Target::Policy)
+        }
+    };
+    let hits = hits(descriptor, request.hits_addend);
+    Ok(Descriptor { has_limit: descriptor.limit.is_some(), target, hits })
 }
 
 /// Checks that the client may give hits back, or send a limit, if the descriptor does.

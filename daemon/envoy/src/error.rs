@@ -16,6 +16,14 @@ pub(crate) enum EnvoyError {
     StoreUnavailable,
 }
 
+impl EnvoyError {
+    /// Whether the client lacks a right.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        let EnvoyError::Problem(problem) = self else { return false };
+        matches!(problem.kind(), ProblemKind::Forbidden | ProblemKind::TokenLacks)
+    }
+}
+
 impl From<Problem> for EnvoyError {
     fn from(error: Problem) -> Self {
         EnvoyError::Problem(error)

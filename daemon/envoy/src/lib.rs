@@ -28,7 +28,9 @@ use std::sync::Arc;
 
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use hyper::header::HeaderMap;
-use tollgate_engine::{ActiveConfig, Engine, Error, LogThrottle, Remote, RequestContext, Surface};
+use tollgate_engine::{
+    ActiveConfig, Engine, Error, LogThrottle, MAX_QUOTED_LEN, Remote, RequestContext, Surface,
+};
 use tollgate_http::{RequestHead, TokenHeader, authenticate, traceparent};
 use tonic::Status;
 
@@ -98,4 +100,9 @@ impl<'a> EnvoyContext<'a> {
         let request = RequestContext { engine, active, principal, surface, traceparent };
         Ok(EnvoyContext { request, state, remote, headers })
     }
+}
+
+/// The beginning of a text from a client or another service, for messages.
+fn bounded(text: &str) -> String {
+    text.chars().take(MAX_QUOTED_LEN).collect()
 }

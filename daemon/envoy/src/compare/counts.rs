@@ -10,6 +10,8 @@ use tollgate::Timestamp;
 use tollgate_engine::{ActiveConfig, Counter, LogThrottle};
 use tonic::Status;
 
+use crate::bounded;
+use crate::descriptor::Descriptor;
 use crate::stats::{bounded_name, read};
 
 /// The name for a request as a whole, if the other service returns no status for each descriptor.
@@ -32,7 +34,8 @@ pub(super) struct Counts {
     different: Counter,
     other_failed: Counter,
     tollgate_failed: Counter,
-    failures: LogThrottle,
+    failures_of_other: LogThrottle,
+    own_failures: LogThrottle,
     policies: RwLock<HashMap<Box<str>, Arc<PolicyCounts>>>,
 }
 
@@ -44,7 +47,7 @@ pub struct ComparedRequests {
     pub same: u64,
     /// The codes of at least one descriptor differ.
     pub different: u64,
-    /// The other service failed, so that the client got its failure.
+    /// The other service failed, so that the client got its failure, or the client did not wait for it.
     pub other_failed: u64,
     /// The other service answered, and Tollgate failed.
     pub tollgate_failed: u64,
@@ -64,24 +67,34 @@ pub struct ComparedPolicy {
     pub only_tollgate_denied: u64,
 }
 
-/// Both answers to a request, and the names of the policies of its descriptors.
+/// Both answers to a request, and the limits of its descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sides<'a> {
-    pub(super) names: &'a [String],
+    pub(super) descriptors: &'a [Descriptor<'a>],
     pub(super) other: &'a RateLimitResponse,
     pub(super) own: &'a RateLimitResponse,
 }
 
 impl Counts {
-    pub(super) fn count_failure_of_other(&self) {
+    /// Counts a request that the other service did not answer.
+    pub(super) fn count_failure_of_other(&self, now: Timestamp, error: &Status) {
         self.other_failed.increment();
+        if let Some((requests, all)) = self.failures_of_other.count(now) {
+            let error = bounded(error.message());
+            tracing::warn!(
+                error,
+                requests,
+                all,
+                "not compared: the compared service did not answer"
+            );
+        }
     }
 
     /// Counts a request that only the other service answered.
     pub(super) fn count_own_failure(&self, now: Timestamp, error: &Status) {
         self.tollgate_failed.increment();
-        if let Some((requests, all)) = self.failures.count(now) {
-            let error = error.message();
+        if let Some((requests, all)) = self.own_failures.count(now) {
+            let error = bounded(error.message());
             tracing::warn!(error, requests, all, "not compared: Tollgate made no decision");
         }
     }
@@ -94,19 +107,22 @@ impl Counts {
         request: &RateLimitRequest,
         sides: Sides<'_>,
     ) {
-        let Sides { names, other, own } = sides;
+        let Sides { descriptors, other, own } = sides;
+        let domain = bounded(&request.domain);
         let mut is_same = true;
         if other.statuses.len() == own.statuses.len() {
             let statuses = other.statuses.iter().zip(&own.statuses);
-            let descriptors = request.descriptors.iter().zip(names);
-            for ((other, own), (descriptor, name)) in statuses.zip(descriptors) {
+            let descriptors = request.descriptors.iter().zip(descriptors);
+            for ((other, own), (descriptor, limit)) in statuses.zip(descriptors) {
                 let denials = [is_denial(other.code), is_denial(own.code)];
+                let name = limit.target.counted_name();
                 let name = if name.is_empty() { NO_LIMIT } else { name };
                 if let Some((disagreements, all)) = self.count(name, denials, now) {
-                    let (descriptor, domain) = (shown(active, descriptor), &request.domain);
+                    let policy = bounded(name);
+                    let descriptor = shown(active, descriptor);
                     let (other, tollgate) = (status(other), status(own));
                     tracing::warn!(
-                        policy = name,
+                        policy,
                         domain,
                         descriptor,
                         other,
@@ -122,7 +138,6 @@ impl Counts {
             let denials = [is_denial(other.overall_code), is_denial(own.overall_code)];
             if let Some((disagreements, all)) = self.count(WHOLE_REQUEST, denials, now) {
                 let [other_denied, tollgate_denied] = denials;
-                let domain = &request.domain;
                 tracing::warn!(
                     domain,
                     other_denied,
@@ -189,12 +204,12 @@ fn is_denial(code: i32) -> bool {
     code == i32::from(Code::OverLimit)
 }
 
-/// A descriptor with its values as keys are shown.
+/// The beginning of a descriptor, with its values as keys are shown.
 fn shown(active: &ActiveConfig, descriptor: &RateLimitDescriptor) -> String {
     let entries = descriptor.entries.iter();
     let entries = entries
         .map(|entry| format!("{}={}", entry.key, active.display_key(entry.value.as_bytes())));
-    entries.collect::<Vec<_>>().join(",")
+    bounded(&entries.collect::<Vec<_>>().join(","))
 }
 
 /// A status in a few words: `denied, 0 of 10 left`.

@@ -17,9 +17,8 @@ use tonic::Status;
 use self::client::Clients;
 pub use self::counts::{ComparedPolicy, ComparedRequests};
 use self::counts::{Counts, Sides};
-use crate::answer;
 use crate::error::EnvoyError;
-use crate::{EnvoyContext, EnvoyState};
+use crate::{EnvoyContext, EnvoyState, answer, descriptor};
 
 /// The state of comparisons.
 #[derive(Debug, Default)]
@@ -40,80 +39,68 @@ impl Comparison {
     }
 }
 
-/// Whose requests are compared, and with what.
+/// A call that the other service answers, and that Tollgate decides beside it.
 #[derive(Debug)]
-pub(crate) struct Compared<'a> {
-    pub(crate) engine: &'a Arc<Engine>,
-    pub(crate) state: &'a Arc<EnvoyState>,
-    pub(crate) remote: &'a Arc<Remote>,
-    pub(crate) active: &'a ActiveConfig,
-    pub(crate) options: &'a CompareOptions,
+pub(crate) struct ComparisonCall {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) state: Arc<EnvoyState>,
+    pub(crate) remote: Arc<Remote>,
+    pub(crate) active: Arc<ActiveConfig>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) request: RateLimitRequest,
 }
 
-/// Answers a call with the answer of the other service, or with its failure. Tollgate's own decision is
-/// made in a task, so that it delays no answer.
-///
-/// # Errors
-/// The client is not authorized, or the other service fails.
-pub(crate) async fn answer_call(
-    compared: Compared<'_>,
-    headers: &HeaderMap,
-    request: &RateLimitRequest,
-) -> Result<RateLimitResponse, Status> {
-    let Compared { engine, state, remote, active, options } = compared;
-    // An unauthorized client reaches neither service.
-    let head = RequestHead::without_target(headers);
-    let context = EnvoyContext::authenticate(state, engine, active, remote, head).await;
-    let context = context.map_err(EnvoyError::from)?;
-    let authorized = context.request.principal.authorize(&[Scope::Check], "ShouldRateLimit");
-    authorized.map_err(EnvoyError::from)?;
+impl ComparisonCall {
+    /// Returns the answer of the other service, or its failure. Tollgate's own decision is made in a
+    /// task, so that it delays no answer.
+    ///
+    /// # Errors
+    /// The client is not authorized, or the other service fails.
+    pub(crate) async fn answer(
+        self,
+        options: &CompareOptions,
+    ) -> Result<RateLimitResponse, Status> {
+        self.state.stats.calls.increment();
+        // An unauthorized client reaches neither service.
+        self.authorize().await?;
+        let call = Arc::new(self);
+        let (sender, other) = oneshot::channel();
+        tokio::spawn(Arc::clone(&call).compare(other));
+        let clients = &call.state.comparison.clients;
+        let answer = clients.call(options, &call.headers, &call.request).await;
+        // The task has ended if the runtime stops.
+        let _ = sender.send(answer.clone());
+        answer
+    }
 
-    let (sender, other) = oneshot::channel();
-    let decision = Decision {
-        engine: Arc::clone(engine),
-        state: Arc::clone(state),
-        remote: Arc::clone(remote),
-        headers: headers.clone(),
-        request: request.clone(),
-    };
-    tokio::spawn(decision.compare(other));
-    let answer = state.comparison.clients.call(options, headers, request).await;
-    // The task has ended if the runtime stops.
-    let _ = sender.send(answer.clone());
-    answer
-}
+    async fn authorize(&self) -> Result<(), EnvoyError> {
+        let context = self.authenticate().await?;
+        context.request.principal.authorize(&[Scope::Check], "ShouldRateLimit")?;
+        descriptor::authorize_all(&context, &self.request)
+    }
 
-/// What the task that decides owns.
-struct Decision {
-    engine: Arc<Engine>,
-    state: Arc<EnvoyState>,
-    remote: Arc<Remote>,
-    headers: HeaderMap,
-    request: RateLimitRequest,
-}
+    async fn authenticate(&self) -> Result<EnvoyContext<'_>, EnvoyError> {
+        let ComparisonCall { engine, state, remote, active, headers, .. } = self;
+        let head = RequestHead::without_target(headers);
+        Ok(EnvoyContext::authenticate(state, engine, active, remote, head).await?)
+    }
 
-impl Decision {
-    /// Decides, and compares the answer with that of the other service. If the client disconnects
-    /// before that service has answered, there is nothing to compare.
-    async fn compare(self, other: oneshot::Receiver<Result<RateLimitResponse, Status>>) {
-        let Decision { engine, state, remote, headers, request } = self;
-        let active = engine.active();
-        let head = RequestHead::without_target(&headers);
-        let context = EnvoyContext::authenticate(&state, &engine, &active, &remote, head).await;
+    /// Decides, and compares the answer with that of the other service.
+    async fn compare(self: Arc<Self>, other: oneshot::Receiver<Result<RateLimitResponse, Status>>) {
+        let context = self.authenticate().await;
         let own = match &context {
-            Ok(context) => answer::answer_with_names(context, &request).await,
-            Err(error) => Err(error.clone().into()),
+            Ok(context) => answer::answer_with_descriptors(context, &self.request).await,
+            Err(error) => Err(error.clone()),
         };
-        let Ok(other) = other.await else { return };
-        let counts = &state.comparison.counts;
+        let cancelled = |_| Err(Status::cancelled("the client did not wait for the answer"));
+        let other = other.await.unwrap_or_else(cancelled);
+        let (counts, now) = (&self.state.comparison.counts, self.engine.clock().now());
         match (other, own) {
-            (Err(_), _) => counts.count_failure_of_other(),
-            (Ok(_), Err(error)) => {
-                counts.count_own_failure(engine.clock().now(), &Status::from(error));
-            }
-            (Ok(other), Ok((own, names))) => {
-                let sides = Sides { names: &names, other: &other, own: &own };
-                counts.compare(&active, engine.clock().now(), &request, sides);
+            (Err(error), _) => counts.count_failure_of_other(now, &error),
+            (Ok(_), Err(error)) => counts.count_own_failure(now, &error.into()),
+            (Ok(other), Ok((own, descriptors))) => {
+                let sides = Sides { descriptors: &descriptors, other: &other, own: &own };
+                counts.compare(&self.active, now, &self.request, sides);
             }
         }
     }

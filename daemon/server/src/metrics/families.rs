@@ -176,7 +176,7 @@ families! {
     XDS_CONNECTED: Gauge "tollgate_xds_connected" []
         "Whether the control plane of envoy.xds is connected.";
     COMPARED_REQUESTS: Counter "tollgate_compared_requests_total" ["result"]
-        "Requests that the service in envoy.compare answered: same or different (from Tollgate's decision), other_failed (the client got the failure of that service) or tollgate_failed (Tollgate made no decision).";
+        "Requests that the service in envoy.compare answered: same or different (from Tollgate's decision), other_failed (the client got the failure of that service, or did not wait) or tollgate_failed (Tollgate made no decision).";
     COMPARED: Counter "tollgate_compared_descriptors_total" ["policy", "result"]
         "Descriptors of these requests by policy or rule: same, only_other_denied or only_tollgate_denied.";
     POLICIES: Gauge "tollgate_policies" []

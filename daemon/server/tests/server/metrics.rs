@@ -265,7 +265,7 @@ async fn the_breaker_of_a_node_has_metrics_and_a_line_of_its_own() {
 }
 
 /// Scrapes until the page has this line.
-async fn wait_for_line(daemon: &Daemon, line: &str) {
+pub(crate) async fn wait_for_line(daemon: &Daemon, line: &str) {
     eventually(line, async || has_line(&page(daemon).await, line)).await;
 }
 

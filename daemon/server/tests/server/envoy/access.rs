@@ -10,12 +10,12 @@ use super::{config, start};
 use crate::http::access::token;
 use crate::support::daemon::Daemon;
 
-const LIMITS: &str = "
+pub(super) const LIMITS: &str = "
 domain: shop
 descriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 100 } }]
 ";
 
-async fn call(daemon: &Daemon, authorization: &[&str], request: &str) -> String {
+pub(super) async fn call(daemon: &Daemon, authorization: &[&str], request: &str) -> String {
     let mut request = Request::new(parse_request(request));
     for value in authorization {
         request.metadata_mut().append("authorization", value.parse().unwrap());

@@ -2,6 +2,7 @@
 
 mod access;
 pub(crate) mod client;
+mod compare;
 mod connections;
 mod health;
 mod hostile;
