@@ -52,6 +52,8 @@ pub struct EnvoyState {
     pub discovery: Arc<Discovery>,
     /// Requests of domains without limits.
     unknown_domains: LogThrottle,
+    /// Requests in JSON that are not answered.
+    rejected_json: LogThrottle,
 }
 
 /// Answers a call of the rate limit service with these headers.

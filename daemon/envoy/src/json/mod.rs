@@ -9,12 +9,13 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tollgate_engine::{Engine, Remote};
 use tollgate_http::{Problem, Reply, RequestHead, json_with_status, problem_reply, read, text};
+use tonic::Status;
 
 use crate::error::EnvoyError;
-use crate::{EnvoyContext, EnvoyState};
+use crate::{EnvoyContext, EnvoyState, bounded};
 
 /// Answers a request. An invalid one gets the two words that clients of envoyproxy/ratelimit
-/// expect; other errors are problems, as elsewhere.
+/// expect, and the reason is logged; other errors are problems, as elsewhere.
 pub async fn answer(
     engine: &Engine,
     state: &EnvoyState,
@@ -23,8 +24,11 @@ pub async fn answer(
 ) -> Reply {
     match try_answer(engine, state, remote, request).await {
         Ok(reply) => reply,
-        Err(problem) if !problem.is_bad_input() => problem_reply(&problem),
-        Err(_) => bad_request(),
+        Err(EnvoyError::Problem(problem)) if !problem.is_bad_input() => problem_reply(&problem),
+        Err(error) => {
+            report_rejected(engine, state, error);
+            text(StatusCode::BAD_REQUEST, "Bad Request\n")
+        }
     }
 }
 
@@ -33,28 +37,27 @@ async fn try_answer(
     state: &EnvoyState,
     remote: &Remote,
     request: Request<Incoming>,
-) -> Result<Reply, Problem> {
+) -> Result<Reply, EnvoyError> {
     let (head, body) = request.into_parts();
     let active = engine.active();
     let request_head = RequestHead::from(&head);
     request_head.check_origin(remote, &active)?;
     let context = EnvoyContext::authenticate(state, engine, &active, remote, request_head).await?;
     let body = read(body, &active.bounds).await?;
-    let Ok(message) = request::parse(&body) else { return Ok(bad_request()) };
-    match crate::answer::answer(&context, &message).await {
-        Ok(response) => {
-            let status = match response.overall_code() {
-                Code::Ok => StatusCode::OK,
-                Code::OverLimit => StatusCode::TOO_MANY_REQUESTS,
-                Code::Unknown => unreachable!("a response has a code"),
-            };
-            Ok(json_with_status(status, response::to_json(&response)))
-        }
-        Err(EnvoyError::Problem(problem)) => Err(problem),
-        Err(EnvoyError::Compat(_) | EnvoyError::StoreUnavailable) => Ok(bad_request()),
-    }
+    let message = request::parse(&body).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let response = crate::answer::answer(&context, &message).await?;
+    let status = match response.overall_code() {
+        Code::Ok => StatusCode::OK,
+        Code::OverLimit => StatusCode::TOO_MANY_REQUESTS,
+        Code::Unknown => unreachable!("a response has a code"),
+    };
+    Ok(json_with_status(status, response::to_json(&response)))
 }
 
-fn bad_request() -> Reply {
-    text(StatusCode::BAD_REQUEST, "Bad Request\n")
+/// Logs, at most every few seconds, why a request got the two words.
+fn report_rejected(engine: &Engine, state: &EnvoyState, error: EnvoyError) {
+    if let Some((requests, all)) = state.rejected_json.count(engine.clock().now()) {
+        let error = bounded(Status::from(error).message());
+        tracing::warn!(error, requests, all, "a request to /json got 400 Bad Request");
+    }
 }

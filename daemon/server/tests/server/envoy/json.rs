@@ -1,5 +1,7 @@
 //! `POST /json`: the service as JSON, with the bodies and statuses of envoyproxy/ratelimit.
 
+use tollgate_testkit::Events;
+
 use super::start;
 use crate::http::access::{bearer, token};
 use crate::support::daemon::Daemon;
@@ -52,6 +54,21 @@ async fn responses_match_envoyproxy_ratelimit() {
             assert_eq!(response.header("content-type"), Some("text/plain; charset=utf-8"));
         }
     }
+}
+
+#[tokio::test]
+async fn the_reason_of_a_bad_request_is_logged() {
+    let events = Events::record();
+    let daemon = start("", LIMITS).await;
+    for request in [r#"{"domain":"domain","descriptor":[]}"#, "{"] {
+        daemon.post("/json", request).await.assert(400, "", request);
+    }
+    let warnings: Vec<_> =
+        events.take().into_iter().filter(|(level, ..)| level == "WARN").collect();
+    // One line for many requests.
+    let [(_, _, fields)] = &*warnings else { panic!("{warnings:?}") };
+    let error = fields["error"].as_str().unwrap();
+    assert!(error.starts_with("unknown field `descriptor`, expected"), "{fields}");
 }
 
 #[tokio::test]
