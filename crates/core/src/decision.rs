@@ -229,13 +229,13 @@ impl Decision {
     }
 
     /// The decision about a cost that is spent from what this decision has charged, this much later.
-    /// `left` of it remains.
+    /// `left` of it remains. The time stays that of the charge, so that a refund finds it.
     pub fn spent_from_lease(&self, cost: Cost, left: u64, elapsed: Micros) -> Decision {
         let mut spent = self.repeated_after(elapsed);
-        (spent.source, spent.granted) = (Source::Lease, cost.get());
-        spent.remaining = spent.remaining.saturating_add(left);
+        (spent.source, spent.granted, spent.time) = (Source::Lease, cost.get(), self.time);
+        spent.remaining = spent.remaining.max(left).min(spent.capacity);
         for limit in spent.each_detail() {
-            limit.remaining = limit.remaining.saturating_add(left);
+            limit.remaining = limit.remaining.max(left).min(limit.capacity);
         }
         spent
     }

@@ -236,7 +236,8 @@ const fn anchor_ticks(rate: u64) -> u64 {
 
 /// Returns the µs of a clock that is never set and includes suspension.
 #[cfg(target_os = "linux")]
-pub(crate) fn monotonic_micros() -> u64 {
+#[must_use]
+pub fn monotonic_micros() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000);
     #[expect(clippy::expect_used, reason = "the clock counts from boot")]
@@ -246,7 +247,8 @@ pub(crate) fn monotonic_micros() -> u64 {
 /// Returns the µs of a clock that is never set. Whether it includes suspension depends on the
 /// platform.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn monotonic_micros() -> u64 {
+#[must_use]
+pub fn monotonic_micros() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let elapsed = START.get_or_init(std::time::Instant::now).elapsed();
@@ -255,7 +257,8 @@ pub(crate) fn monotonic_micros() -> u64 {
 }
 
 /// Returns the µs of the wall clock since the epoch; 0 if the clock is set before it.
-pub(crate) fn wall_micros() -> u64 {
+#[must_use]
+pub fn wall_micros() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     let now = std::time::SystemTime::now();
     let span = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

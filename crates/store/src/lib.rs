@@ -11,7 +11,7 @@ mod store;
 mod sync;
 
 pub use as_key::{AsKey, KeyBuffer};
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock, monotonic_micros, wall_micros};
 pub use failure::{Failure, FailureKind};
 pub use key::{Key, KeyBuf};
 pub use memory::{

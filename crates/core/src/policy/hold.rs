@@ -1,15 +1,17 @@
 //! Policies whose quota a process may hold for a time before it spends it.
 //!
-//! What is spent at one time was charged at most the hold time earlier, so all that is spent in a time `t`
-//! was charged within `t + hold`. The limits are tightened: they admit in `t + hold` at most what the
-//! declared limits admit in `t`. A token bucket of rate `r` gives up `r × hold` of its burst, and a sliding
-//! window becomes `hold` longer. A fixed window needs nothing, if what is held ends with it.
+//! Quota is charged at most the hold time before it is spent, so all that is spent in a time `t` was charged
+//! within `t + hold`. The limits are lowered: they admit in `t + hold` at most what the declared limits
+//! admit in `t`. A token bucket of rate `r` gives up `r × hold` of its burst; the window of a log becomes
+//! `hold` longer; a weighted sliding window, which admits its count at once and then at a rate, gives up
+//! what that rate admits in the hold time. A fixed window needs nothing, if what is held ends with it.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::Policy;
+use crate::decision::Decision;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Spec};
 use crate::notation::display::Length;
@@ -24,9 +26,8 @@ const MAX_DEFAULT_HOLD: Micros = Micros::from_secs(1);
 
 impl Policy {
     /// The same policy for processes that charge quota in advance and spend it within `hold`, without the
-    /// store. Its limits are tightened, so that all processes together never admit more than the limits
-    /// did before: a token bucket gives up what refills it in the hold time, up to a quarter of its burst,
-    /// and a sliding window becomes longer by the hold time, up to a quarter.
+    /// store. Its limits are lowered, at most by a quarter, so that all processes together never admit more
+    /// than the limits did before.
     ///
     /// The default hold time costs a tenth of a burst or a fiftieth of a window, and is at most 1 s.
     ///
@@ -54,24 +55,28 @@ impl Policy {
         if hold.is_some_and(|hold| hold < MIN_HOLD || !hold.get().is_multiple_of(1_000)) {
             return Err(HoldError::OutOfRange(hold.unwrap_or_default()));
         }
-        let mut usual = MAX_DEFAULT_HOLD;
-        for limit in self.limits() {
+        let declared = self.declared_limits();
+        let mut default = MAX_DEFAULT_HOLD;
+        for limit in declared {
             let limit = limit.spec();
-            let holds = Holds::of(limit)?;
-            if holds.longest < MIN_HOLD {
+            let times = HoldTimes::of(limit)?;
+            if times.longest < MIN_HOLD {
                 return Err(HoldError::TooSmall(*limit));
             }
-            if let Some(hold) = hold.filter(|hold| *hold > holds.longest) {
-                return Err(HoldError::TooLong { hold, limit: *limit, longest: holds.longest });
+            if let Some(hold) = hold.filter(|hold| *hold > times.longest) {
+                return Err(HoldError::TooLong { hold, limit: *limit, longest: times.longest });
             }
-            usual = usual.min(holds.usual);
+            default = default.min(times.default);
         }
-        let hold = hold.unwrap_or(usual.max(MIN_HOLD));
-        let tightened = self.limits().iter().map(|limit| tightened(limit.spec(), hold).build());
-        let mut limits: Vec<Limit> =
-            tightened.collect::<Result<_, _>>().map_err(HoldError::Limit)?;
+        let hold = hold.unwrap_or(default.max(MIN_HOLD));
+        let mut limits = Vec::with_capacity(declared.len());
+        for limit in declared {
+            let lowered = lowered(limit.spec(), hold).build();
+            limits.push(lowered.map_err(|error| HoldError::Limit(*limit.spec(), error))?);
+        }
         limits.sort_unstable();
-        Ok(self.with_hold(limits.into_boxed_slice(), hold))
+        let hold = Hold { time: hold, declared: declared.into() };
+        Ok(self.with(|parts| (parts.limits, parts.hold) = (limits.into(), Some(hold))))
     }
 }
 
@@ -82,10 +87,25 @@ impl Policy {
         self.0.hold.as_ref().map(|hold| hold.time)
     }
 
-    /// The limits as they were before they were tightened for a [hold time](Policy::leased).
+    /// The limits as they were before they were lowered for a [hold time](Policy::leased).
     #[must_use]
     pub fn declared_limits(&self) -> &[Limit] {
         self.0.hold.as_ref().map_or(self.limits(), |hold| &hold.declared)
+    }
+
+    /// How long the first of its fixed windows lasts in which a decision of this policy was made; `None` if
+    /// it has none. Quota is not spent after the window that it was charged to.
+    #[must_use]
+    pub fn rest_of_window(&self, decision: &Decision) -> Option<Micros> {
+        let limits = self.limits().iter().zip(decision.each_limit());
+        let windows = limits.filter(|(limit, _)| is_fixed(limit));
+        windows.map(|(_, state)| state.reset_after).min()
+    }
+
+    /// Whether all of its limits are fixed windows: quota that is not spent can be refunded exactly.
+    #[must_use]
+    pub fn has_only_fixed_windows(&self) -> bool {
+        self.limits().iter().all(is_fixed)
     }
 
     /// The quota that its limits admit in the hold time at their rate; `None` if it is not leased. If it is
@@ -95,73 +115,84 @@ impl Policy {
         let hold = u128::from(self.hold()?.get());
         let quota = |limit: &Limit| {
             let Spec { count, window, .. } = *limit.spec();
-            let quota = match limit.spec().kind {
+            if is_fixed(limit) {
                 // All of a window may be used at once.
-                Kind::Fixed { .. } | Kind::FixedFromFirst => return count,
-                _ => u128::from(count) * hold / u128::from(window.get()),
-            };
-            u64::try_from(quota).unwrap_or(u64::MAX)
+                return count;
+            }
+            u64::try_from(u128::from(count) * hold / u128::from(window.get())).unwrap_or(u64::MAX)
         };
         self.limits().iter().map(quota).min()
     }
+}
+
+fn is_fixed(limit: &Limit) -> bool {
+    matches!(limit.spec().kind, Kind::Fixed { .. } | Kind::FixedFromFirst)
 }
 
 /// The hold time of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub(super) time: Micros,
-    /// The limits before they were tightened.
+    /// The limits before they were lowered.
     pub(super) declared: Box<[Limit]>,
 }
 
-/// How long the quota of a limit can be held.
-struct Holds {
+/// How long the quota of a limit can be held: the longest time costs a quarter of it.
+struct HoldTimes {
     longest: Micros,
-    usual: Micros,
+    default: Micros,
 }
 
-impl Holds {
+impl HoldTimes {
     fn of(limit: &Spec) -> Result<Self, HoldError> {
         let Spec { count, window, kind, count_denied } = *limit;
         if count_denied {
             return Err(HoldError::Kind(*limit));
         }
         let millis = |us: u128| Micros::from_millis(u64::try_from(us / 1_000).unwrap_or(u64::MAX));
-        Ok(match kind {
+        let filling =
+            |tokens: u64| u128::from(tokens) * u128::from(window.get()) / u128::from(count);
+        let part = |parts: u64| millis(u128::from(window.get() / parts));
+        let (longest, default) = match kind {
             Kind::TokenBucket { burst } => {
-                let filling = u128::from(burst) * u128::from(window.get()) / u128::from(count);
-                Holds { longest: millis(filling / 4), usual: millis(filling / 10) }
+                (millis(filling(burst / 4)), millis(filling(burst) / 10))
             }
-            Kind::Fixed { .. } | Kind::FixedFromFirst => {
-                let longest = millis(u128::from(window.get()) / 4);
-                Holds { longest, usual: longest }
-            }
-            Kind::Log | Kind::Sliding | Kind::SlidingBy { .. } => {
-                let window = u128::from(window.get());
-                Holds { longest: millis(window / 4), usual: millis(window / 50) }
+            Kind::Fixed { .. } | Kind::FixedFromFirst => (part(4), part(4)),
+            Kind::Log | Kind::Sliding => (part(4), part(50)),
+            Kind::SlidingBy { precision, .. } => {
+                // The window becomes longer by whole buckets.
+                let whole = |parts| window.get() / parts / precision.get() * precision.get();
+                (millis(whole(4).into()), millis(whole(50).max(precision.get()).into()))
             }
             Kind::Queue { .. } | Kind::Concurrent => return Err(HoldError::Kind(*limit)),
-        })
+        };
+        Ok(HoldTimes { longest, default: default.min(longest) })
     }
 }
 
 /// The limit that admits in `t + hold` at most what this one admits in `t`.
-fn tightened(limit: &Spec, hold: Micros) -> Spec {
-    let mut tight = *limit;
-    let longer = |by: u64| Micros::new(limit.window.get().saturating_add(by));
-    match &mut tight.kind {
+fn lowered(limit: &Spec, hold: Micros) -> Spec {
+    let mut lowered = *limit;
+    let (window, hold) = (limit.window.get(), hold.get());
+    match &mut lowered.kind {
         Kind::TokenBucket { burst } => {
-            let product = u128::from(limit.count) * u128::from(hold.get());
-            let refilled = product.div_ceil(u128::from(limit.window.get()));
+            let product = u128::from(limit.count) * u128::from(hold);
+            let refilled = product.div_ceil(u128::from(window));
             *burst = burst.saturating_sub(u64::try_from(refilled).unwrap_or(u64::MAX));
         }
-        Kind::Log | Kind::Sliding => tight.window = longer(hold.get()),
+        // It admits up to the count at once, and then at that rate.
+        Kind::Sliding => {
+            let length = u128::from(window) + u128::from(hold);
+            let count = u128::from(limit.count) * u128::from(window) / length;
+            lowered.count = u64::try_from(count).unwrap_or(u64::MAX);
+        }
+        Kind::Log => lowered.window = Micros::new(window + hold),
         Kind::SlidingBy { precision, .. } => {
-            tight.window = longer(hold.get().next_multiple_of(precision.get()));
+            lowered.window = Micros::new(window + hold.next_multiple_of(precision.get()));
         }
         _ => {}
     }
-    tight
+    lowered
 }
 
 /// Why the quota of a policy cannot be held.
@@ -187,8 +218,8 @@ pub enum HoldError {
         /// The longest hold time.
         longest: Micros,
     },
-    /// The tightened limit is not valid.
-    Limit(LimitError),
+    /// The limit is not valid when it is lowered.
+    Limit(Spec, LimitError),
 }
 
 impl HoldError {
@@ -203,8 +234,8 @@ impl fmt::Display for HoldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HoldError::Unnamed => f.write_str(
-                "a policy without a name cannot be leased, because it counts together with others of its \
-                 text; give it a name",
+                "a policy without a name cannot be leased, because it shares its state with every policy \
+                 of the same text; give it a name",
             ),
             HoldError::Ban => f.write_str(
                 "a policy with a ban cannot be leased, because the store must count every denial",
@@ -220,9 +251,13 @@ impl fmt::Display for HoldError {
             HoldError::TooSmall(limit) => {
                 write!(f, "{limit} is too small to be leased for {}", Length(MIN_HOLD))?;
                 if let Kind::TokenBucket { .. } = limit.kind {
-                    let product = u128::from(limit.count) * u128::from(4 * MIN_HOLD.get());
-                    let burst = product.div_ceil(u128::from(limit.window.get()));
+                    let product = u128::from(limit.count) * u128::from(MIN_HOLD.get());
+                    let burst = 4 * product.div_ceil(u128::from(limit.window.get()));
                     return write!(f, "; it needs a burst of at least {burst}");
+                }
+                if let Kind::SlidingBy { precision, .. } = limit.kind {
+                    let precision = Length(precision);
+                    return write!(f, "; it needs a window of at least four times {precision}");
                 }
                 write!(f, "; it needs a window of at least {}", Length(Micros::new(4 * MIN_HOLD.get())))
             }
@@ -242,7 +277,9 @@ impl fmt::Display for HoldError {
                 Length(*hold),
                 Length(*longest)
             ),
-            HoldError::Limit(error) => error.fmt(f),
+            HoldError::Limit(limit, error) => {
+                write!(f, "{limit} cannot be leased: when it is lowered, {error}")
+            }
         }
     }
 }
@@ -261,6 +298,8 @@ mod tests {
 
     #[test]
     fn limits_are_tightened_by_what_is_spent_late() {
+        let again = leased("1000/s", Some(20)).unwrap().leased(None).unwrap();
+        assert_eq!(again, leased("1000/s", None).unwrap());
         assert_eq!(leased("1000/s; 9/min fixed", None).unwrap().quota_per_hold(), Some(9));
         assert_eq!(leased("1000/s", Some(30)).unwrap().quota_per_hold(), Some(30));
         for (limits, hold, tight, expected) in [
@@ -271,7 +310,9 @@ mod tests {
             ("100/min fixed", None, "100/min fixed", 1_000),
             ("100/min from-first fixed", None, "100/min fixed from-first", 1_000),
             ("100/min log", None, "100/61s log", 1_000),
-            ("100/s sliding", None, "100/1020ms sliding", 20),
+            ("100/s sliding", None, "98/s sliding", 20),
+            ("100/min sliding", Some(15_000), "80/min sliding", 15_000),
+            ("1/s burst 4", None, "1/s burst 3", 400),
             ("240/h sliding by 1m", None, "240/61min sliding by 1min", 1_000),
         ] {
             let policy = leased(limits, hold).unwrap();
@@ -288,6 +329,19 @@ mod tests {
                 None,
                 "1000/s burst 9 is too small to be leased for 10ms; it needs a burst of at least 40",
             ),
+            ("1/s", None, "1/s is too small to be leased for 10ms; it needs a burst of at least 4"),
+            (
+                "9/min sliding by 20s",
+                None,
+                "9/min sliding by 20s is too small to be leased for 10ms; it needs a window of at least \
+                 four times 20s",
+            ),
+            (
+                "9/366d log",
+                None,
+                "9/366d log cannot be leased: when it is lowered, the window is 31622401s; windows and leases \
+                 are whole milliseconds from 1ms to 366d",
+            ),
             (
                 "5/20ms log",
                 None,
@@ -299,9 +353,9 @@ mod tests {
                 "hold is 9ms; it must be whole milliseconds from 10ms; the nearest is 10ms",
             ),
             (
-                "5/s",
+                "8/s",
                 Some(251),
-                "hold is 251ms, which costs more than a quarter of 5/s; the longest is 250ms",
+                "hold is 251ms, which costs more than a quarter of 8/s; the longest is 250ms",
             ),
             (
                 "9 concurrent lease 9s",

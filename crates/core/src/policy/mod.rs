@@ -19,7 +19,6 @@ use core::str::FromStr;
 use crate::error::PolicyError;
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
-use crate::time::Micros;
 pub(crate) use ban::MAX_DENIALS;
 pub use ban::{Ban, BanError, BanState};
 use hold::Hold;
@@ -216,13 +215,6 @@ impl Policy {
     pub fn with_limits(&self, limits: Vec<Limit>) -> Result<Policy, PolicyError> {
         let limits = canonical(limits)?;
         Ok(self.clone().with(|parts| (parts.limits, parts.hold) = (limits, None)))
-    }
-
-    fn with_hold(self, tightened: Box<[Limit]>, time: Micros) -> Policy {
-        self.with(|parts| {
-            let declared = core::mem::replace(&mut parts.limits, tightened);
-            parts.hold = Some(Hold { time, declared });
-        })
     }
 
     /// The same policy with the limits of another, and its hold time. State is kept by name and key, so a key that is

@@ -137,6 +137,9 @@ impl Fields {
             None => policy,
         };
         match mode {
+            Mode::Exact if hold.is_some() => {
+                Err(E::custom("hold has no effect without mode: leased"))
+            }
             Mode::Exact => Ok(policy),
             Mode::Leased => policy.leased(hold.map(|hold| hold.0)).map_err(E::custom),
         }

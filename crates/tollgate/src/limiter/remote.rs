@@ -3,17 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tollgate_core::{
-    Check, Decision, Inspection, NotationError, Operation, Policy, Request, Timestamp, fall_back,
+    Decision, Inspection, NotationError, Operation, Policy, Request, Timestamp, fall_back,
 };
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
 use super::denials::Denials;
 use super::histogram::LatencyHistogram;
-use super::leases::{LeaseRequest, Leases, leased_check};
+use super::leases::{self, LeaseCharge, Leases, leased_check};
 use super::local::LocalFallback;
 use super::stats::LimiterStats;
 use crate::guard::Waiters;
@@ -38,6 +39,8 @@ struct Inner {
     stats: Mutex<LimiterStats>,
     latency: LatencyHistogram,
     waiters: Waiters,
+    /// The runtime on which the limiter was opened: that of a caller may end.
+    runtime: Handle,
     /// The tasks that end with the limiter.
     tasks: [JoinHandle<()>; 3],
 }
@@ -68,8 +71,8 @@ impl Remote {
         };
         let leases = Arc::new(Leases::default());
         let sweeps = {
-            let (leases, store, clock) = (Arc::clone(&leases), store.clone(), clock.clone());
-            tokio::spawn(async move { leases.run(&store, &clock).await })
+            let (leases, store) = (Arc::clone(&leases), store.clone());
+            tokio::spawn(async move { leases.run(&store).await })
         };
         Remote(Arc::new(Inner {
             store,
@@ -82,12 +85,13 @@ impl Remote {
             stats: Mutex::default(),
             latency: LatencyHistogram::default(),
             waiters: Waiters::default(),
+            runtime: Handle::current(),
             tasks: [heartbeats, charges, sweeps],
         }))
     }
 
-    /// Gives back what this process holds, charges the store for what it has admitted without it, and
-    /// removes the process from those that share the limits.
+    /// Charges the store for what this process has admitted without it,
+    /// removes it from those that share the limits, and refunds what it holds.
     pub(super) async fn leave(&self, deadline: Instant) -> Result<(), Failure> {
         let local = &self.0.local;
         for task in &self.0.tasks {
@@ -96,15 +100,11 @@ impl Remote {
                 tokio::task::yield_now().await;
             }
         }
-        let returned = async {
-            for unspent in self.0.leases.give_back() {
-                unspent.give_back(&self.0.store).await;
-            }
-        };
-        // What is not given back stays charged.
-        let _ = timeout_at(deadline, returned).await;
         let charged = timeout_at(deadline, local.charge_all(&self.0.store)).await;
         let left = local.membership.leave(&self.0.store).await;
+        let refunds = self.0.leases.end();
+        // What is not refunded in time stays charged.
+        let _ = timeout_at(deadline, leases::refund(&self.0.store, &refunds)).await;
         if charged.is_ok() {
             return left.map_err(|failure| {
                 let message =
@@ -193,6 +193,7 @@ impl Remote {
             }
             answers.push(answer);
         }
+        requests.iter().for_each(|request| self.0.leases.follow(request));
         let sent_at = self.0.clock.now();
         let mut replies = self.0.store.decide_by(&timed).await.into_iter();
         let received_at = self.0.clock.now();
@@ -204,6 +205,8 @@ impl Remote {
             None => {
                 #[expect(clippy::expect_used, reason = "the store replies to every request")]
                 let reply = replies.next().expect("one reply per request");
+                // A check in between may have begun a new lease.
+                self.0.leases.follow(request);
                 self.process(request, reply, (sent_at, received_at), deadline)
             }
         });
@@ -239,40 +242,35 @@ impl Remote {
 
     /// Decides a check from the quota that this process holds, and has it replenished in the background.
     fn decide_from_lease(&self, request: &Request<'_>) -> Option<Decision> {
-        let Some((check, hold)) = leased_check(request) else {
-            self.0.leases.forget(request);
-            return None;
-        };
+        let (check, hold) = leased_check(request)?;
         // What was admitted without the store is charged before more is, and a replay needs each decision
         // of the store.
         if self.0.local.pending() > 0 || self.0.store.has_own_clock() {
             return None;
         }
-        let now = self.0.leases.now(self.0.clock.now());
-        let step = self.0.leases.decide(check, hold, now);
-        if let Some(request) = step.request {
+        let result = self.0.leases.decide(check, hold, leases::now());
+        if let Some(charge) = result.charge {
             let remote = self.clone();
-            tokio::spawn(async move { remote.request_lease(request).await });
+            self.0.runtime.spawn(async move { remote.charge_lease(charge).await });
         }
-        if let Some(unspent) = step.unspent {
+        if let Some(refund) = result.refund {
             let store = self.0.store.clone();
-            tokio::spawn(async move { unspent.give_back(&store).await });
+            self.0.runtime.spawn(async move { leases::refund(&store, &[refund]).await });
         }
-        step.decision
+        result.decision
     }
 
-    async fn request_lease(&self, lease: LeaseRequest) {
-        let check = Check::new(&lease.policy, &lease.key).with_cost(lease.cost());
-        let request = Request { operation: Operation::Take, checks: &[check], request_id: None };
-        let deadline = Instant::now() + self.0.deadline;
+    async fn charge_lease(&self, charge: LeaseCharge) {
+        let (operation, checks) = (Operation::Take, [charge.check()]);
+        let request = Request { operation, checks: &checks, request_id: None };
+        let deadline = Instant::now() + charge.hold();
         let mut replies = self.0.store.decide_by(&[TimedRequest { request, deadline }]).await;
-        // What a late reply grants is taken back.
         let granted = match replies.pop() {
             Some(Reply::Answer(Ok(answer))) => Some(answer.into_decision()),
+            // The next checks meet the failure, and report it.
             Some(Reply::Answer(Err(_)) | Reply::Late(_)) | None => None,
         };
-        let now = self.0.leases.now(self.0.clock.now());
-        self.0.leases.answer(&lease, granted, now);
+        self.0.leases.answer(&charge, granted, leases::now());
     }
 
     /// Processes a reply.

@@ -14,7 +14,10 @@ fn cluster_serves_every_slot_and_slots_move() {
     assert_eq!(cluster.url().matches(',').count(), 5);
 
     let slot = slot_of("{a}");
-    assert_eq!(cluster.nodes()[0].command(&["CLUSTER", "KEYSLOT", "{a}"]).integer(), i64::from(slot));
+    assert_eq!(
+        cluster.nodes()[0].command(&["CLUSTER", "KEYSLOT", "{a}"]).integer(),
+        i64::from(slot)
+    );
     let from = cluster.primary_of_slot(slot);
     let to = (from + 1) % 3;
     let (source, target) = (&cluster.nodes()[from], &cluster.nodes()[to]);

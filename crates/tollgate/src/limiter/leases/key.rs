@@ -1,16 +1,15 @@
 //! What this process holds of the quota of one key.
 
 use fastrand::Rng;
-use tollgate_core::{Cost, Decision, Kind, Limit, MIN_LEASE, Micros, Policy, Reason, Timestamp};
+use tollgate_core::{Cost, Decision, Limit, MIN_LEASE, Micros, Policy, Reason, Timestamp};
 
-/// The part of the hold time by which a lease ends early: 500 ppm, the fastest that NTP usually slews
-/// either clock, for both.
+/// A lease ends by this part of the hold time early: the clocks of the process and of the store may each
+/// be off by 500 ppm.
 const MARGIN: u64 = 1_000;
-
 /// The shortest time after which a denied request should be repeated.
 const MIN_WAIT: Micros = Micros::from_millis(1);
 
-/// A point in time, on both clocks of this process. A lease ends as soon as one of them says so: the
+/// A point in time, on both clocks of this process. A lease ends on the earlier of the two: the
 /// monotonic clock may stop while the machine sleeps, and the other may be set back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::limiter) struct Now {
@@ -19,29 +18,31 @@ pub(in crate::limiter) struct Now {
 }
 
 impl Now {
-    /// The time since an earlier one: the longer of what the two clocks say.
+    /// The time since an earlier one, on the clock on which more has passed.
     fn since(self, earlier: Now) -> Micros {
         let monotonic = self.monotonic.duration_since(earlier.monotonic);
         monotonic.max(self.wall.duration_since(earlier.wall))
     }
 }
 
-/// A request for quota.
+/// A charge in advance.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(super) struct Charge {
     pub(super) cost: Cost,
     /// When it was made, before it is sent.
-    pub(super) at: Now,
+    at: Now,
+    /// The lease that it is for.
+    lease: u64,
 }
 
 /// The result of a check.
 #[derive(Debug, Default)]
-pub(super) struct Step {
+pub(super) struct CheckResult {
     /// The decision, unless the store has to make it.
     pub(super) decision: Option<Decision>,
-    /// A request for more quota.
-    pub(super) ask: Option<Ask>,
-    /// Quota to give back.
+    /// The next charge, if it is time for one.
+    pub(super) charge: Option<Charge>,
+    /// What can be refunded.
     pub(super) unspent: Vec<Unspent>,
 }
 
@@ -68,48 +69,60 @@ pub(in crate::limiter) struct Unspent {
 pub(super) struct KeyLease {
     pub(super) policy: Policy,
     pub(super) key: Box<[u8]>,
+    /// Distinguishes it from others of the key, earlier and later.
+    id: u64,
     hold: Micros,
+    /// The greatest cost that is ever admitted.
+    capacity: u64,
     /// The oldest first.
     lots: Vec<Lot>,
     demand: Demand,
-    is_asking: bool,
+    /// Until when the answer to a charge is awaited.
+    charging_until: Timestamp,
     /// The last decision of the store that granted less than what was wanted, and when it was made.
     exhausted: Option<(Decision, Now)>,
     /// When the fixed window ends that was last charged.
     window_end: Timestamp,
-    /// The store is not asked again before this time.
-    ask_after: Timestamp,
+    /// The next charge is not made before this time.
+    charge_after: Timestamp,
     last_used: Now,
     rng: Rng,
 }
 
 impl KeyLease {
-    pub(super) fn new(policy: &Policy, hold: Micros, key: &[u8], now: Now, seed: u64) -> Self {
+    pub(super) fn new(policy: &Policy, hold: Micros, key: &[u8], now: Now, id: u64) -> Self {
         KeyLease {
             policy: policy.clone(),
             key: key.into(),
+            id,
             hold,
+            capacity: policy.limits().iter().map(Limit::capacity).min().unwrap_or(0),
             lots: Vec::new(),
             demand: Demand { since: now.monotonic, ..Demand::default() },
-            is_asking: false,
+            charging_until: Timestamp::EPOCH,
             exhausted: None,
             window_end: Timestamp::EPOCH,
-            ask_after: Timestamp::EPOCH,
+            charge_after: Timestamp::EPOCH,
             last_used: now,
-            rng: Rng::with_seed(seed),
+            rng: Rng::with_seed(id),
         }
     }
 
-    /// Decides a check, if this process has enough, or knows that the store has not.
-    pub(super) fn decide(&mut self, cost: Cost, now: Now) -> Step {
+    /// Decides a check from what this process holds, or denies it while the store is known to have less
+    /// than what is wanted.
+    pub(super) fn decide(&mut self, cost: Cost, now: Now) -> CheckResult {
+        if cost.get() > self.capacity {
+            // It is never admitted, and creates no demand.
+            return CheckResult::default();
+        }
         self.last_used = now;
         self.demand.add(cost, now.monotonic, self.hold);
         let has_expired = self.lots.first().is_some_and(|lot| !lot.is_valid(now));
         let unspent = if has_expired { self.expire(now) } else { Vec::new() };
         let spent = self.spend(cost, now);
-        let ask = self.ask(now);
-        let decision = spent.or_else(|| self.deny(cost, now));
-        Step { decision, ask, unspent }
+        let charge = self.charge(now);
+        let decision = spent.or_else(|| self.deny(now));
+        CheckResult { decision, charge, unspent }
     }
 
     fn spend(&mut self, cost: Cost, now: Now) -> Option<Decision> {
@@ -130,22 +143,28 @@ impl KeyLease {
         spent
     }
 
-    /// Denies while the store is known to have less than what is wanted.
-    fn deny(&self, cost: Cost, now: Now) -> Option<Decision> {
+    fn deny(&self, now: Now) -> Option<Decision> {
         let (decision, at) = self.exhausted.as_ref()?;
-        // The store says that this cost is never admitted.
-        let capacity = self.policy.limits().iter().map(Limit::capacity).min();
-        capacity.filter(|capacity| cost.get() <= *capacity)?;
-        let wait = self.ask_after.duration_since(now.monotonic).max(MIN_WAIT);
-        Some(decision.denied_by_lease(wait, now.since(*at)))
+        let elapsed = now.since(*at);
+        // The store denies a unit for so long, or all of a window is used.
+        let by_store = match decision.granted {
+            0 => decision.retry_after,
+            _ if decision.remaining == 0 && self.policy.has_only_fixed_windows() => {
+                self.policy.rest_of_window(decision)
+            }
+            _ => None,
+        };
+        let by_store = by_store.unwrap_or_default().get().saturating_sub(elapsed.get());
+        let wait = self.charge_after.duration_since(now.monotonic).max(Micros::new(by_store));
+        Some(decision.denied_by_lease(wait.max(MIN_WAIT), elapsed))
     }
 
-    fn ask(&mut self, now: Now) -> Option<Ask> {
-        if self.is_asking || now.monotonic < self.ask_after {
+    fn charge(&mut self, now: Now) -> Option<Charge> {
+        if now.monotonic < self.charging_until || now.monotonic < self.charge_after {
             return None;
         }
-        let wanted = self.wanted(now);
-        if wanted < MIN_LEASE {
+        let (requests, wanted) = self.wanted(now);
+        if requests < MIN_LEASE {
             self.exhausted = None;
             return None;
         }
@@ -153,82 +172,87 @@ impl KeyLease {
         if usable > wanted / 8 {
             return None;
         }
-        self.is_asking = true;
-        Cost::new(wanted - usable).map(|cost| Ask { cost, at: now })
+        let cost = Cost::new(wanted.saturating_sub(usable)).filter(|cost| *cost > Cost::ZERO)?;
+        self.charging_until = now.monotonic.saturating_add(self.hold);
+        Some(Charge { cost, at: now, lease: self.id })
     }
 
-    /// What is wanted within the hold time, or until the fixed window ends: what is held then is lost.
-    fn wanted(&self, now: Now) -> u64 {
+    /// The requests that are expected within the hold time, or until the fixed window ends, and their
+    /// cost.
+    fn wanted(&self, now: Now) -> (u64, u64) {
         let rest = self.window_end.duration_since(now.monotonic);
-        match rest {
-            Micros::ZERO => self.demand.within(self.hold),
-            rest if rest < self.hold && self.demand.rate > 0 => self.demand.expected(rest),
-            _ => self.demand.within(self.hold),
+        if rest > Micros::ZERO && rest < self.hold && self.demand.rate.cost > 0 {
+            let Rate { requests, cost } = self.demand.rate;
+            return (within(requests, rest), within(cost, rest));
         }
+        self.demand.within(self.hold)
     }
 
-    /// Takes over what the store has granted.
-    pub(super) fn grant(&mut self, ask: &Ask, granted: Decision, now: Now) {
-        self.is_asking = false;
-        let is_partial = granted.granted < ask.cost.get();
-        // Blocks and lists are the store's to decide.
+    /// Adds what the store has granted for a charge.
+    pub(super) fn grant(&mut self, charge: &Charge, granted: Decision, now: Now) {
+        if charge.lease != self.id {
+            // An operation has changed the key since.
+            return;
+        }
+        self.charging_until = Timestamp::EPOCH;
+        let is_partial = granted.granted < charge.cost.get();
+        // Blocks are the store's to decide.
         let is_by_limits = granted.reason == Reason::Limit;
         self.exhausted = (is_partial && is_by_limits).then(|| (granted.clone(), now));
-        let window = self.rest_of_window(&granted);
+        let window = self.policy.rest_of_window(&granted);
         if is_partial {
-            let hold = self.jittered_hold();
-            self.ask_after =
-                now.monotonic.saturating_add(window.map_or(hold, |rest| rest.min(hold)));
+            let hold = self.varied_hold();
+            let wait = window.map_or(hold, |rest| rest.min(hold));
+            self.charge_after = now.monotonic.saturating_add(wait);
         }
         self.window_end = match window {
-            Some(rest) => ask.at.monotonic.saturating_add(rest),
+            Some(rest) => charge.at.monotonic.saturating_add(rest),
             None => Timestamp::EPOCH,
         };
         if granted.granted > 0 {
             // Nothing is spent after the window that it was charged to.
             let hold = window.map_or(self.hold, |rest| rest.min(self.hold)).get();
             let hold = Micros::new(hold - hold.div_ceil(MARGIN));
-            self.lots.push(Lot { left: granted.granted, charged: granted, at: ask.at, hold });
+            self.lots.push(Lot { left: granted.granted, charged: granted, at: charge.at, hold });
         }
     }
 
     /// Takes note that the store did not answer. It decides the next checks, or its fallback does.
-    pub(super) fn fail(&mut self, now: Now) {
-        (self.is_asking, self.exhausted) = (false, None);
-        self.ask_after = now.monotonic.saturating_add(self.hold);
+    pub(super) fn fail(&mut self, charge: &Charge, now: Now) {
+        if charge.lease == self.id {
+            (self.charging_until, self.exhausted) = (Timestamp::EPOCH, None);
+            self.charge_after = now.monotonic.saturating_add(self.hold);
+        }
     }
 
-    /// How long the first fixed window lasts that a decision was made in.
-    fn rest_of_window(&self, decision: &Decision) -> Option<Micros> {
-        let limits = self.policy.limits().iter().zip(decision.each_limit());
-        let windows = limits.filter(|(limit, _)| is_fixed(limit));
-        windows.map(|(_, state)| state.reset_after).min()
+    /// Takes note that the store may have more than before.
+    pub(super) fn renew(&mut self) {
+        (self.exhausted, self.charge_after) = (None, Timestamp::EPOCH);
     }
 
     /// The hold time, a fifth longer or shorter, so that processes do not stay in step.
-    fn jittered_hold(&mut self) -> Micros {
+    fn varied_hold(&mut self) -> Micros {
         let hold = self.hold.get();
         Micros::new(self.rng.u64(hold - hold / 5..=hold + hold / 5))
     }
 
-    /// Removes what can no longer be spent, and returns what the store can be given back.
-    ///
-    /// Quota of a token bucket is not given back: the bucket may have been full in between, and then
-    /// would have more than without the lease.
+    /// Removes what can no longer be spent, and returns what can be refunded.
     pub(super) fn expire(&mut self, now: Now) -> Vec<Unspent> {
         self.remove(|lot| !lot.is_valid(now))
     }
 
-    /// Removes everything, and returns what the store can be given back.
-    pub(super) fn give_back(&mut self) -> Vec<Unspent> {
+    /// Removes everything, and returns what can be refunded.
+    pub(super) fn end(&mut self) -> Vec<Unspent> {
         self.remove(|_| true)
     }
 
+    /// Removes lots. Token buckets are not refunded: a bucket may have been full since, and would have more
+    /// than without the lease.
     fn remove(&mut self, is_removed: impl Fn(&Lot) -> bool) -> Vec<Unspent> {
-        let is_refundable = self.policy.limits().iter().all(|limit| !limit.can_reserve());
+        let is_refundable = !self.policy.limits().iter().any(Limit::can_reserve);
         let mut unspent = Vec::new();
         self.lots.retain(|lot| {
-            let removed = is_removed(lot) || lot.left == 0;
+            let removed = is_removed(lot);
             if removed
                 && is_refundable
                 && let Some(cost) = Cost::new(lot.left).filter(|cost| *cost > Cost::ZERO)
@@ -243,7 +267,7 @@ impl KeyLease {
     /// Whether it has nothing, and was not used for some hold times.
     pub(super) fn is_idle(&self, now: Now) -> bool {
         let is_unused = now.since(self.last_used).get() > self.hold.get().saturating_mul(4);
-        self.lots.is_empty() && !self.is_asking && is_unused
+        self.lots.is_empty() && is_unused
     }
 }
 
@@ -253,8 +277,11 @@ impl Lot {
     }
 }
 
-fn is_fixed(limit: &Limit) -> bool {
-    matches!(limit.spec().kind, Kind::Fixed { .. } | Kind::FixedFromFirst)
+/// Requests and their cost, per second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    requests: u64,
+    cost: u64,
 }
 
 /// How much is wanted of a key.
@@ -262,42 +289,52 @@ fn is_fixed(limit: &Limit) -> bool {
 struct Demand {
     /// Since when requests are counted.
     since: Timestamp,
+    requests: u64,
     cost: u64,
-    /// The cost per second, before that.
-    rate: u64,
+    /// The rate before that.
+    rate: Rate,
 }
 
 impl Demand {
     fn add(&mut self, cost: Cost, now: Timestamp, hold: Micros) {
         let elapsed = now.duration_since(self.since).get();
         if elapsed >= hold.get() {
-            let rate = self.cost.saturating_mul(1_000_000) / elapsed.max(1);
             // It falls slowly, so that the gaps between bursts do not count.
             let is_recent = elapsed < 4 * hold.get();
-            self.rate = if is_recent { rate.max(rate.midpoint(self.rate)) } else { rate };
-            (self.since, self.cost) = (now, 0);
+            let rate = |count: u64, before: u64| {
+                let rate = count.saturating_mul(1_000_000) / elapsed.max(1);
+                if is_recent { rate.max(rate.midpoint(before)) } else { rate }
+            };
+            self.rate = Rate {
+                requests: rate(self.requests, self.rate.requests),
+                cost: rate(self.cost, self.rate.cost),
+            };
+            (self.since, self.requests, self.cost) = (now, 0, 0);
         }
+        self.requests += 1;
         self.cost = self.cost.saturating_add(cost.get());
     }
 
-    /// What is wanted within a time, at least what was wanted since the last estimate.
-    fn within(&self, time: Micros) -> u64 {
-        self.expected(time).max(self.cost).min(Cost::MAX.get())
-    }
-
-    fn expected(&self, time: Micros) -> u64 {
-        let expected = u128::from(self.rate) * u128::from(time.get()) / 1_000_000;
-        u64::try_from(expected).unwrap_or(u64::MAX)
+    /// The requests within a time and their cost, at least those since the last estimate.
+    fn within(&self, time: Micros) -> (u64, u64) {
+        let requests = within(self.rate.requests, time).max(self.requests);
+        (requests, within(self.rate.cost, time).max(self.cost).min(Cost::MAX.get()))
     }
 
     /// How much of a lot will be spent before it ends.
     fn usable(&self, lot: &Lot, now: Now) -> u64 {
         let rest = lot.hold.get().saturating_sub(now.since(lot.at).get());
-        match self.rate {
+        match self.rate.cost {
             0 => lot.left,
-            _ => lot.left.min(self.expected(Micros::new(rest))),
+            rate => lot.left.min(within(rate, Micros::new(rest))),
         }
     }
+}
+
+/// What a rate per second is within a time.
+fn within(rate: u64, time: Micros) -> u64 {
+    let within = u128::from(rate) * u128::from(time.get()) / 1_000_000;
+    u64::try_from(within).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -305,54 +342,145 @@ mod tests {
     use super::*;
     use crate::MemoryLimiter;
     use tollgate_core::Source;
-    use tollgate_store::Key;
+    use tollgate_store::{Key, ManualClock};
 
-    /// Takes quota for a key, and spends 2 of it.
-    fn lease(limits: &str) -> (KeyLease, Now) {
-        let policy = Policy::named("api", limits).unwrap().leased(None).unwrap();
-        let hold = policy.hold().unwrap();
-        let at = Now { monotonic: Timestamp::from_micros(1), wall: Timestamp::from_micros(1) };
-        let mut lease = KeyLease::new(&policy, hold, b"k", at, 1);
-        assert!(lease.decide(Cost::from(19), at).ask.is_none(), "too little for a lease");
-        let ask = lease.decide(Cost::ONE, at).ask.unwrap();
-        let limiter = MemoryLimiter::new();
-        let granted = limiter.take(&policy, Key::new(b"k").unwrap(), ask.cost).unwrap();
-        lease.grant(&ask, granted, at);
-        let spent = lease.decide(Cost::from(2), at).decision.unwrap();
-        assert!(spent.allowed && spent.granted == 2 && spent.changed);
-        (lease, at)
+    /// A lease on a store, and the time of both.
+    struct Fixture {
+        store: MemoryLimiter,
+        clock: ManualClock,
+        lease: KeyLease,
+    }
+
+    impl Fixture {
+        fn new(limits: &str) -> Self {
+            let policy = Policy::named("api", limits).unwrap().leased(None).unwrap();
+            let clock = ManualClock::at(Timestamp::from_micros(60_000_000));
+            let now = Now { monotonic: clock.now(), wall: clock.now() };
+            Fixture {
+                store: MemoryLimiter::builder().clock(clock.clone()).build(),
+                clock,
+                lease: KeyLease::new(&policy, policy.hold().unwrap(), b"k", now, 1),
+            }
+        }
+
+        /// With the rest of a charge for 20 requests of which 2 were spent.
+        fn charged(limits: &str) -> Self {
+            let mut fixture = Fixture::new(limits);
+            let charge = fixture.wait_for_charge();
+            fixture.execute(&charge);
+            assert_eq!(fixture.check(2).map(|decision| decision.granted), Some(2));
+            fixture
+        }
+
+        fn now(&self) -> Now {
+            Now { monotonic: self.clock.now(), wall: self.clock.now() }
+        }
+
+        fn result(&mut self, cost: u32) -> CheckResult {
+            let now = self.now();
+            self.lease.decide(Cost::from(cost), now)
+        }
+
+        fn check(&mut self, cost: u32) -> Option<Decision> {
+            self.result(cost).decision
+        }
+
+        fn wait_for_charge(&mut self) -> Charge {
+            for _ in 0..19 {
+                let result = self.result(1);
+                assert!(result.decision.is_none() && result.charge.is_none(), "too few requests");
+            }
+            self.result(1).charge.unwrap()
+        }
+
+        fn execute(&mut self, charge: &Charge) {
+            let key = Key::new(b"k").unwrap();
+            let granted = self.store.take(&self.lease.policy, key, charge.cost).unwrap();
+            let now = self.now();
+            self.lease.grant(charge, granted, now);
+        }
+    }
+
+    fn costs(unspent: &[Unspent]) -> Vec<u64> {
+        unspent.iter().map(|unspent| unspent.cost.get()).collect()
     }
 
     #[test]
-    fn only_the_quota_of_windows_is_given_back() {
-        let costs = |unspent: Vec<Unspent>| -> Vec<u64> {
-            unspent.iter().map(|unspent| unspent.cost.get()).collect()
-        };
-        for (limits, expected) in [("1000/s", vec![]), ("1000/min fixed", vec![18])] {
-            assert_eq!(costs(lease(limits).0.give_back()), expected, "{limits}");
-            let (mut expired, mut at) = lease(limits);
-            at.wall = at.wall.saturating_add(Micros::from_secs(2));
-            assert_eq!(costs(expired.expire(at)), expected, "{limits}");
-            assert!(expired.expire(at).is_empty());
+    fn all_but_token_buckets_are_refunded() {
+        for (limits, expected) in
+            [("1000/s", &[][..]), ("1000/s; 9000/d fixed", &[]), ("1000/min fixed", &[18])]
+        {
+            assert_eq!(costs(&Fixture::charged(limits).lease.end()), expected, "{limits}");
+            let mut fixture = Fixture::charged(limits);
+            fixture.clock.advance(Micros::from_secs(2));
+            let now = fixture.now();
+            assert_eq!(costs(&fixture.lease.expire(now)), expected, "{limits}");
+            assert!(fixture.lease.expire(now).is_empty());
         }
     }
 
     #[test]
-    fn a_decision_from_a_lease_has_the_numbers_of_the_store_and_the_rest_of_the_lease() {
-        let (mut lease, at) = lease("1000/min fixed");
-        let decision = lease.decide(Cost::ONE, at).decision.unwrap();
-        assert_eq!((decision.source, decision.remaining), (Source::Lease, 980 + 17));
-        assert_eq!(decision.capacity, 1_000);
+    fn a_decision_has_the_time_of_the_charge_and_what_the_store_had_left() {
+        let mut fixture = Fixture::charged("1000/min fixed");
+        fixture.clock.advance(Micros::from_millis(3));
+        let decision = fixture.check(1).unwrap();
+        assert_eq!((decision.source, decision.remaining), (Source::Lease, 980));
+        assert_eq!((decision.capacity, decision.time.as_micros()), (1_000, 60_000_000));
+        assert_eq!(decision.reset_after, Some(Micros::from_millis(59_997)));
+        assert!(decision.changed && decision.charged_cost() == Cost::ONE);
+        // All of the rest is held.
+        let mut fixture = Fixture::charged("20/min fixed");
+        let decision = fixture.check(1).unwrap();
+        assert_eq!((decision.remaining, decision.capacity), (17, 20));
     }
 
     #[test]
-    fn without_an_answer_the_store_decides() {
-        let (mut lease, at) = lease("1000/s");
-        let late = Now { monotonic: at.monotonic.saturating_add(Micros::from_secs(1)), ..at };
-        let step = lease.decide(Cost::from(30), late);
-        assert!(step.decision.is_none() && step.ask.is_some());
-        lease.fail(late);
-        let step = lease.decide(Cost::from(30), late);
-        assert!(step.decision.is_none() && step.ask.is_none(), "it waits for the hold time");
+    fn an_exhausted_window_is_denied_until_it_ends() {
+        let mut fixture = Fixture::charged("20/min fixed");
+        let last = fixture.result(18);
+        assert!(last.decision.unwrap().allowed);
+        let charge = last.charge.unwrap();
+        fixture.execute(&charge);
+        fixture.clock.advance(Micros::from_millis(10));
+        let denied = fixture.check(1).unwrap();
+        assert!(!denied.allowed && denied.retry_after == Some(Micros::from_millis(59_990)));
+        // What may never be admitted is left to the store.
+        assert!(fixture.check(21).is_none());
+    }
+
+    #[test]
+    fn few_requests_are_not_leased_whatever_they_cost() {
+        let mut fixture = Fixture::new("1000/s");
+        for _ in 0..19 {
+            assert!(fixture.result(40).charge.is_none());
+        }
+        assert!(fixture.result(901).charge.is_none(), "never admitted");
+        assert_eq!(fixture.result(40).charge.unwrap().cost.get(), 800);
+    }
+
+    #[test]
+    fn without_an_answer_the_store_decides_and_the_next_charge_waits() {
+        let mut fixture = Fixture::new("1000/s");
+        let charge = fixture.wait_for_charge();
+        let now = fixture.now();
+        fixture.lease.fail(&charge, now);
+        let result = fixture.result(1);
+        assert!(result.decision.is_none() && result.charge.is_none());
+        // Also if nobody reports the failure.
+        fixture.clock.advance(Micros::from_millis(100));
+        assert!(fixture.result(1).charge.is_some());
+        assert!((0..20).all(|_| fixture.result(1).charge.is_none()));
+        fixture.clock.advance(Micros::from_millis(100));
+        assert!(fixture.result(1).charge.is_some());
+    }
+
+    #[test]
+    fn a_grant_for_an_earlier_lease_of_the_key_is_ignored() {
+        let mut fixture = Fixture::new("1000/s");
+        let charge = fixture.wait_for_charge();
+        let (policy, now) = (fixture.lease.policy.clone(), fixture.now());
+        fixture.lease = KeyLease::new(&policy, policy.hold().unwrap(), b"k", now, 2);
+        fixture.execute(&charge);
+        assert!(fixture.check(1).is_none());
     }
 }

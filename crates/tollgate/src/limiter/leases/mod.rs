@@ -15,12 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foldhash::quality::RandomState;
-use tokio::time::Instant;
 use tollgate_core::{Check, Cost, Decision, Micros, Operation, Policy, Request, Timestamp};
 use tollgate_redis::RedisStore;
-use tollgate_store::{Clock, Store};
+use tollgate_store::{Store, monotonic_micros, wall_micros};
 
-use key::{Ask, KeyLease, Now, Unspent};
+use key::{Charge, KeyLease, Now, Unspent};
 
 /// How often expired leases are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,56 +34,64 @@ const MAX_KEY_LEN: usize = 256;
 pub(super) struct Leases {
     shards: [Mutex<HashMap<u64, KeyLease>>; SHARDS],
     hasher: RandomState,
-    start: Instant,
-    /// For the times between requests of quota, which differ between processes.
-    seed: u64,
+    /// The next number of a lease, which begins differently in each process.
+    next_id: AtomicU64,
     spent: AtomicU64,
     denied: AtomicU64,
-    asked: AtomicU64,
+    charges: AtomicU64,
 }
 
-/// A request for quota, for the store.
+/// A charge in advance, for the store.
 #[derive(Clone, Debug)]
-pub(super) struct LeaseRequest {
-    pub(super) policy: Policy,
-    pub(super) key: Box<[u8]>,
-    ask: Ask,
+pub(super) struct LeaseCharge {
+    policy: Policy,
+    key: Box<[u8]>,
+    charge: Charge,
     hash: u64,
 }
 
-impl LeaseRequest {
-    pub(super) fn cost(&self) -> Cost {
-        self.ask.cost
+impl LeaseCharge {
+    pub(super) fn check(&self) -> Check<'_> {
+        Check::new(&self.policy, &self.key).with_cost(self.charge.cost)
+    }
+
+    /// How long its answer is of use.
+    pub(super) fn hold(&self) -> Duration {
+        self.policy.hold().map(Duration::from).unwrap_or_default()
     }
 }
 
-/// Quota that was not spent, for the store.
+/// Quota of a key that was not spent.
 #[derive(Clone, Debug)]
-pub(super) struct Return {
+pub(super) struct Refund {
     policy: Policy,
     key: Box<[u8]>,
     unspent: Vec<Unspent>,
 }
 
-impl Return {
-    /// Gives it back to the store. If that fails, it stays charged.
-    pub(super) async fn give_back(self, store: &RedisStore) {
-        for part in &self.unspent {
-            let check = Check::new(&self.policy, &self.key).with_cost(part.cost);
-            let operation = Operation::Refund { time: Some(part.charged) };
-            let request = Request { operation, checks: &[check], request_id: None };
-            drop(store.decide(&[request]).await);
-        }
-    }
+/// Refunds to the store, as one call to each node. What cannot be refunded stays charged.
+pub(super) async fn refund(store: &RedisStore, refunds: &[Refund]) {
+    let parts = refunds.iter().flat_map(|refund| refund.unspent.iter().map(move |x| (refund, x)));
+    let checks: Vec<_> = parts
+        .map(|(refund, unspent)| {
+            let check = Check::new(&refund.policy, &refund.key).with_cost(unspent.cost);
+            ([check], Operation::Refund { time: Some(unspent.charged) })
+        })
+        .collect();
+    let requests: Vec<_> = checks
+        .iter()
+        .map(|(checks, operation)| Request { operation: *operation, checks, request_id: None })
+        .collect();
+    drop(store.decide(&requests).await);
 }
 
 /// What follows from a check.
 #[derive(Debug, Default)]
-pub(super) struct LeaseStep {
+pub(super) struct LeaseResult {
     /// The decision, unless the store has to make it.
     pub(super) decision: Option<Decision>,
-    pub(super) request: Option<LeaseRequest>,
-    pub(super) unspent: Option<Return>,
+    pub(super) charge: Option<LeaseCharge>,
+    pub(super) refund: Option<Refund>,
 }
 
 impl Default for Leases {
@@ -92,126 +99,131 @@ impl Default for Leases {
         Leases {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::default(),
-            start: Instant::now(),
-            seed: fastrand::u64(..),
+            next_id: AtomicU64::new(fastrand::u64(..)),
             spent: AtomicU64::new(0),
             denied: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
+            charges: AtomicU64::new(0),
         }
     }
 }
 
 impl Leases {
     /// Removes expired leases, forever.
-    pub(super) async fn run(&self, store: &RedisStore, clock: &Clock) {
+    pub(super) async fn run(&self, store: &RedisStore) {
         let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
         loop {
             ticks.tick().await;
-            for unspent in self.sweep(self.now(clock.now())) {
-                unspent.give_back(store).await;
+            let refunds = self.sweep(now());
+            if !refunds.is_empty() {
+                refund(store, &refunds).await;
             }
         }
     }
 
-    /// The time on both clocks of this process.
-    pub(super) fn now(&self, wall: Timestamp) -> Now {
-        Now { monotonic: Timestamp::EPOCH.saturating_add(self.start.elapsed().into()), wall }
-    }
-
-    /// The decisions that were made from leases: admissions, and denials; and the requests for quota.
+    /// The decisions that were made from leases: admissions, and denials; and the charges.
     pub(super) fn counts(&self) -> (u64, u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (count(&self.spent), count(&self.denied), count(&self.asked))
+        (count(&self.spent), count(&self.denied), count(&self.charges))
     }
 
     /// Decides a check of a leased policy.
-    pub(super) fn decide(&self, check: &Check<'_>, hold: Micros, now: Now) -> LeaseStep {
+    pub(super) fn decide(&self, check: &Check<'_>, hold: Micros, now: Now) -> LeaseResult {
         let hash = self.hash(check);
         let mut shard = self.lock(hash);
         if shard.len() >= MAX_KEYS && !shard.contains_key(&hash) {
-            return LeaseStep::default();
+            return LeaseResult::default();
         }
-        let new = || KeyLease::new(check.policy, hold, check.key, now, self.seed);
+        let new = || {
+            let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+            KeyLease::new(check.policy, hold, check.key, now, id)
+        };
         let lease = shard.entry(hash).or_insert_with(new);
         if !lease.is_of(check) {
             // Another version of the policy, whose limits differ.
             *lease = new();
         }
-        let step = lease.decide(check.cost, now);
+        let result = lease.decide(check.cost, now);
         drop(shard);
         let of_key = || (check.policy.clone(), Box::from(check.key));
-        if let Some(decision) = &step.decision {
+        if let Some(decision) = &result.decision {
             let counter = if decision.allowed { &self.spent } else { &self.denied };
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        let request = step.ask.map(|ask| {
-            self.asked.fetch_add(1, Ordering::Relaxed);
+        let charge = result.charge.map(|charge| {
+            self.charges.fetch_add(1, Ordering::Relaxed);
             let (policy, key) = of_key();
-            LeaseRequest { policy, key, ask, hash }
+            LeaseCharge { policy, key, charge, hash }
         });
-        let unspent = Some(step.unspent).filter(|unspent| !unspent.is_empty()).map(|unspent| {
+        let unspent = Some(result.unspent).filter(|unspent| !unspent.is_empty());
+        let refund = unspent.map(|unspent| {
             let (policy, key) = of_key();
-            Return { policy, key, unspent }
+            Refund { policy, key, unspent }
         });
-        LeaseStep { decision: step.decision, request, unspent }
+        LeaseResult { decision: result.decision, charge, refund }
     }
 
-    /// Takes over the decision of the store about a request for quota; `None` if it did not answer.
-    pub(super) fn answer(&self, request: &LeaseRequest, granted: Option<Decision>, now: Now) {
-        let mut shard = self.lock(request.hash);
-        let check = Check::new(&request.policy, &request.key);
-        let Some(lease) = shard.get_mut(&request.hash).filter(|lease| lease.is_of(&check)) else {
-            return;
-        };
+    /// Adds the decision of the store about a charge; `None` if it did not answer.
+    pub(super) fn answer(&self, charge: &LeaseCharge, granted: Option<Decision>, now: Now) {
+        let mut shard = self.lock(charge.hash);
+        let Some(lease) = shard.get_mut(&charge.hash) else { return };
         match granted {
-            Some(granted) => lease.grant(&request.ask, granted, now),
-            None => lease.fail(now),
+            Some(granted) => lease.grant(&charge.charge, granted, now),
+            None => lease.fail(&charge.charge, now),
         }
     }
 
-    /// Forgets the leases of a key whose state an operation has changed, also under another version of
-    /// the policy.
-    pub(super) fn forget(&self, request: &Request<'_>) {
-        if matches!(request.operation, Operation::Check { .. } | Operation::Peek) {
-            return;
-        }
-        for check in request.checks {
+    /// Follows an operation on keys, also under another version of their policies: ends their leases if
+    /// it has reset or blocked them.
+    pub(super) fn follow(&self, request: &Request<'_>) {
+        let ends = match request.operation {
+            Operation::Reset | Operation::Block { .. } => true,
+            Operation::Refund { .. }
+            | Operation::Settle
+            | Operation::Cancel { .. }
+            | Operation::Unblock => false,
+            _ => return,
+        };
+        for check in request.checks.iter().filter(|check| check.policy.hold().is_some()) {
             let hash = self.hash(check);
             let mut shard = self.lock(hash);
-            if shard.get(&hash).is_some_and(|lease| lease.shares_state(check)) {
+            let Some(lease) = shard.get_mut(&hash).filter(|lease| lease.shares_state(check)) else {
+                continue;
+            };
+            if ends {
                 shard.remove(&hash);
+            } else {
+                lease.renew();
             }
         }
     }
 
-    /// Removes what has expired, and keys that are not used any more; returns what the store can be
-    /// given back.
-    pub(super) fn sweep(&self, now: Now) -> Vec<Return> {
+    /// Removes what has expired, and keys that are not used any more; returns what can be refunded.
+    fn sweep(&self, now: Now) -> Vec<Refund> {
         self.remove(|lease| lease.expire(now), |lease| !lease.is_idle(now))
     }
 
-    /// Removes everything; returns what the store can be given back.
-    pub(super) fn give_back(&self) -> Vec<Return> {
-        self.remove(KeyLease::give_back, |_| false)
+    /// Removes everything; returns what can be refunded.
+    pub(super) fn end(&self) -> Vec<Refund> {
+        self.remove(KeyLease::end, |_| false)
     }
 
     fn remove(
         &self,
         unspent: impl Fn(&mut KeyLease) -> Vec<Unspent>,
         is_kept: impl Fn(&KeyLease) -> bool,
-    ) -> Vec<Return> {
-        let mut returns = Vec::new();
+    ) -> Vec<Refund> {
+        let mut refunds = Vec::new();
         for shard in &self.shards {
             shard.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, lease| {
                 let unspent = unspent(lease);
                 if !unspent.is_empty() {
                     let (policy, key) = (lease.policy.clone(), lease.key.clone());
-                    returns.push(Return { policy, key, unspent });
+                    refunds.push(Refund { policy, key, unspent });
                 }
                 is_kept(lease)
             });
         }
-        returns
+        refunds
     }
 
     fn hash(&self, check: &Check<'_>) -> u64 {
@@ -237,6 +249,12 @@ impl KeyLease {
     fn shares_state(&self, check: &Check<'_>) -> bool {
         self.key[..] == *check.key && self.policy.shares_name(check.policy)
     }
+}
+
+/// The time on both clocks of this process.
+pub(super) fn now() -> Now {
+    let timestamp = Timestamp::from_micros;
+    Now { monotonic: timestamp(monotonic_micros()), wall: timestamp(wall_micros()) }
 }
 
 /// The check of a request that a lease can decide, with the hold time. A repeated request needs its first
