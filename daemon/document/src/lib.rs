@@ -20,6 +20,7 @@ pub fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
         return None;
     }
     let near = known.map(|x| (strsim::osa_distance(name, x), x)).min()?;
-    let most = 1 + near.1.len() / 4;
+    // One mistake in four letters: `incr` is not `info`.
+    let most = near.1.len().div_ceil(4);
     (near.0 <= most).then(|| format!("did you mean \"{}\"?", near.1))
 }

@@ -24,6 +24,11 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
              tollgate, not Redis; COMMAND LIST returns its commands\r\n+PONG\r\n",
         ),
         row(
+            b"INCR k\r\n",
+            "-ERR unknown command 'INCR', with args beginning with: 'k' ; this is tollgate, not \
+             Redis; COMMAND LIST returns its commands\r\n",
+        ),
+        row(
             b"CL.THROTLE k\r\n",
             "-ERR unknown command 'CL.THROTLE', with args beginning with: 'k' ; did you mean \
              \"cl.throttle\"?\r\n",
