@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate::parse_duration;
-use tollgate_server::CompareOptions;
 
 use crate::init::Address;
 
@@ -76,8 +75,8 @@ pub(crate) struct Ratelimit {
 
     /// Answer gRPC calls with the answers of this rate limit service, grpc://HOST:PORT, and compare them
     /// with Tollgate's decisions, in metrics and the log
-    #[arg(long, value_name = "URL", value_parser = CompareOptions::new)]
-    pub(crate) compare: Option<CompareOptions>,
+    #[arg(long, value_name = "URL")]
+    pub(crate) compare: Option<String>,
 }
 
 /// The clients that may operate `tollgate ratelimit`, which has no tokens.

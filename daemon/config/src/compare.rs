@@ -39,7 +39,8 @@ impl CompareOptions {
         match uri {
             Some(uri) => Ok(CompareOptions { uri, timeout: Self::DEFAULT_TIMEOUT }),
             None => Err(format!(
-                "{url:?} is not a service; expected grpc://HOST:PORT, or grpcs://HOST:PORT for TLS"
+                "{:?} is not a service; expected grpc://HOST:PORT, or grpcs://HOST:PORT for TLS",
+                tollgate::masked_url(url)
             )),
         }
     }
@@ -74,5 +75,11 @@ mod tests {
             let uri = CompareOptions::new(url).ok().map(|options| options.uri.to_string());
             assert_eq!(uri.as_deref(), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn an_error_hides_a_password() {
+        let error = CompareOptions::new("grpc://user:secret@old:8081").unwrap_err();
+        assert!(error.contains("grpc://user:***@old:8081") && !error.contains("secret"), "{error}");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Ratelimit) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let environment = Environment::from_vars(std::env::vars_os());
-    Replacement::read(environment, Api::new(arguments))?.run()
+    Replacement::read(environment, Api::new(arguments)?)?.run()
 }
 
 /// Whether the log is JSON.
@@ -48,15 +48,16 @@ struct Api {
 }
 
 impl Api {
-    fn new(arguments: &Ratelimit) -> Self {
-        Api {
-            compare: arguments.compare.clone(),
+    fn new(arguments: &Ratelimit) -> Result<Self> {
+        let compare = arguments.compare.as_deref().map(CompareOptions::new).transpose();
+        Ok(Api {
+            compare: compare.map_err(|error| anyhow!("--compare: {error}"))?,
             has_json: arguments.json_api || arguments.operators.is_some(),
             operators: match arguments.operators {
                 None => Operators::Tokens,
                 Some(RatelimitOperators::Loopback) => Operators::Loopback,
             },
-        }
+        })
     }
 
     fn apply(&self, config: &mut Config) {
