@@ -64,9 +64,13 @@ impl Services {
         services
     }
 
-    /// Logs what is doubtful in the files of the active configuration, and keeps it for the readiness
-    /// page and the dashboard.
+    /// Logs that another service answers, and what is doubtful in the files of the active configuration,
+    /// which is also kept for the readiness page and the dashboard.
     pub(crate) fn report_warnings(&self, config: &Config) {
+        if let Some(options) = &config.envoy.compare {
+            let service = options.uri.to_string();
+            tracing::warn!(service, "gRPC calls get the answers of the compared service");
+        }
         // A control plane replaces the files.
         let paths = match config.envoy.xds {
             Some(_) => &[][..],

@@ -155,10 +155,6 @@ impl Replacement {
                  so may the clients of a proxy that adds no header"
             );
         }
-        if let Some(options) = &self.api.compare {
-            let service = options.uri.to_string();
-            tracing::warn!(service, "gRPC calls get the answers of the compared service");
-        }
         if let Some(errors) = errors {
             tracing::error!("starting without limits: {errors}");
         }
