@@ -41,6 +41,7 @@ pub use tollgate_config::{
     read_overrides,
 };
 pub use tollgate_descriptors::Charging;
+pub use tollgate_document::did_you_mean;
 pub use tollgate_engine::DECISIONS;
 pub use tollgate_http::decision_json;
 pub use tollgate_resp::{RespReplay, resp_reference};

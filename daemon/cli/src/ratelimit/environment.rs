@@ -15,6 +15,8 @@ pub(super) struct Environment {
     values: BTreeMap<&'static str, String>,
     /// Variables without effect, with the reason.
     ignored: BTreeMap<String, &'static str>,
+    /// Variables that are probably misspelt, with the remedy.
+    misspelt: BTreeMap<String, String>,
     /// Messages, each of which begins with the name of a variable.
     errors: Mutex<BTreeSet<String>>,
     /// The variables that were read, to compare with the table in a test.
@@ -35,10 +37,15 @@ impl Environment {
                     }
                     Err(_) => environment.reject(variable.name, "write text in UTF-8"),
                 }
-            } else if let Some(ignored) = variables::find_ignored(name)
-                && !value.to_str().is_some_and(|value| ignored.is_idle(value))
+            } else if let Some(ignored) = variables::find_ignored(name) {
+                if !value.to_str().is_some_and(|value| ignored.is_idle(value)) {
+                    environment.ignored.insert(name.to_owned(), ignored.reason);
+                }
+            } else if let Some(remedy) = variables::suggest(name)
+                // Kubernetes sets `REDIS_PORT=tcp://…` if there is a service `redis`.
+                && !value.to_str().is_some_and(|value| value.starts_with("tcp://"))
             {
-                environment.ignored.insert(name.to_owned(), ignored.reason);
+                environment.misspelt.insert(name.to_owned(), remedy);
             }
         }
         environment
@@ -47,6 +54,11 @@ impl Environment {
     /// The variables without the expected effect, each with the reason.
     pub(super) fn ignored(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.ignored.iter().map(|(name, reason)| (name.as_str(), *reason))
+    }
+
+    /// Variables that are probably misspelt: the message about each.
+    pub(super) fn misspelt(&self) -> impl Iterator<Item = String> {
+        self.misspelt.iter().map(|(name, remedy)| format!("{name} is unknown; {remedy}"))
     }
 
     /// All errors so far, sorted by name.
@@ -208,6 +220,27 @@ pub(super) mod tests {
             let environment = environment(lines);
             let ignored: Vec<_> = environment.ignored().map(|(name, _)| name).collect();
             assert_eq!(ignored, names, "{lines}");
+        }
+    }
+
+    #[test]
+    fn misspelt_variables_are_reported_with_the_known_one() {
+        for (line, known) in [
+            ("REDIS_URI=redis:6379", Some("REDIS_URL")),
+            ("GRPC_PROT=8081", Some("GRPC_PORT")),
+            ("RUNTIME_SUB_DIRECTORY=config", Some("RUNTIME_SUBDIRECTORY")),
+            ("HOME=/root", None),
+            ("GRPC_VERBOSITY=debug", None),
+            // Set by Kubernetes.
+            ("REDIS_PORT=tcp://10.0.0.1:6379", None),
+            ("REDIS_SERVICE_HOST=10.0.0.1", None),
+            ("REDIS_SERVICE_PORT=6379", None),
+            ("REDIS_PORT_6379_TCP_ADDR=10.0.0.1", None),
+        ] {
+            let name = line.split('=').next().unwrap();
+            let expected =
+                known.map(|known| format!("{name} is unknown; did you mean \"{known}\"?"));
+            assert_eq!(environment(line).misspelt().next(), expected, "{line}");
         }
     }
 }

@@ -88,7 +88,8 @@ impl Replacement {
         let tracing = serving::read_tracing(&environment);
         let errors = environment.errors();
         if !errors.is_empty() {
-            bail!("{}", errors.join("\nerror: "));
+            let misspelt = environment.misspelt().map(|message| format!("\nwarning: {message}"));
+            bail!("{}{}", errors.join("\nerror: "), misspelt.collect::<String>());
         }
         Ok(Replacement { api, environment, sources, listening, tracing })
     }
@@ -143,6 +144,9 @@ impl Replacement {
     fn warn(&self, errors: Option<&ConfigErrors>) {
         for (name, reason) in self.environment.ignored() {
             tracing::warn!("{name} is ignored: {reason}");
+        }
+        for message in self.environment.misspelt() {
+            tracing::warn!("{message}");
         }
         if self.tracing != Tracing::Off && !cfg!(feature = "otlp") {
             tracing::warn!(

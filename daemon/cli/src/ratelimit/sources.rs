@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_server::{Config, ConfigErrors, Layers, XdsOptions, has_no_domain_files};
+use tollgate_server::{Config, ConfigError, ConfigErrors, Layers, XdsOptions, has_no_domain_files};
 
 use super::environment::Environment;
 use super::xds;
@@ -46,6 +46,12 @@ impl Sources {
     /// has no limits.
     pub(super) fn config(&self) -> Result<Config, ConfigErrors> {
         match &self.directory {
+            Some(directory) if !directory.exists() => Err(ConfigError::new(format!(
+                "{}: there is no directory {}; it is {DIRECTORY}, whose last part is \"config\" by default",
+                self.directory_variables,
+                directory.display()
+            ))
+            .into()),
             Some(directory) if !has_no_domain_files(directory) => {
                 let files = directory.display().to_string();
                 let layers = self.layers().flag(DIRECTORY, "envoy.config", &files);

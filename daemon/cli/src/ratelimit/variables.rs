@@ -3,6 +3,8 @@
 //! The reader, `--variables`, the warnings at the start and the tables in docs/ratelimit.md derive
 //! from this table.
 
+use tollgate_server::did_you_mean;
+
 use super::value::{self, Kind};
 
 /// A variable that Tollgate reads.
@@ -52,6 +54,13 @@ pub(super) fn all() -> impl Iterator<Item = &'static Variable> {
         Row::Read(variable) => Some(variable),
         Row::Ignored(_) => None,
     })
+}
+
+/// The remedy for an unknown name, if it resembles a variable that begins with the same word.
+pub(super) fn suggest(name: &str) -> Option<String> {
+    let (word, _) = name.split_once('_')?;
+    let names = all().map(|variable| variable.name);
+    did_you_mean(name, names.filter(|known| known.split('_').next() == Some(word)))
 }
 
 /// The rule that states why a variable is ignored.

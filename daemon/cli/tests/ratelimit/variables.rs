@@ -37,11 +37,15 @@ fn invalid_variables_end_the_program_with_a_remedy() {
         ),
         (
             &[("BACKEND_TYPE", "memory"), ("RUNTIME_APPDIRECTORY", "nowhere")],
-            "error: RUNTIME_ROOT/RUNTIME_APPDIRECTORY: ",
+            "error: RUNTIME_ROOT/RUNTIME_APPDIRECTORY: there is no directory ",
         ),
         (
             &[("BACKEND_TYPE", "memory"), ("RUNTIME_APPDIRECTORY", "nowhere")],
-            "nowhere: cannot be read: No such file or directory (os error 2)\n",
+            "nowhere; it is RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY, whose last part is \"config\" by default\n",
+        ),
+        (
+            &[("REDIS_URI", "redis:6379")],
+            "\nwarning: REDIS_URI is unknown; did you mean \"REDIS_URL\"?\n",
         ),
     ] {
         let (code, output, log) = installation.run(variables);
@@ -71,6 +75,7 @@ fn variables_without_effect_are_logged_once() {
         ("STATSD_HOST", "statsd"),
         ("LOCAL_CACHE_SIZE_IN_BYTES", "1000000"),
         ("REDIS_PERSECOND", "true"),
+        ("GRPC_PROT", "8081"),
         // Values that match the behaviour of Tollgate.
         ("USE_STATSD", "false"),
         ("STATSD_PORT", "8125"),
@@ -82,6 +87,7 @@ fn variables_without_effect_are_logged_once() {
     assert!(logged.contains("LOCAL_CACHE_SIZE_IN_BYTES is ignored: "), "{logged}");
     assert!(logged.contains("REDIS_PERSECOND is ignored: "), "{logged}");
     logged += &ratelimit.daemon.stop_and_read_log();
+    assert!(logged.contains("GRPC_PROT is unknown; did you mean \"GRPC_PORT\"?"), "{logged}");
     for name in ["USE_STATSD", "STATSD_PORT", "MEMCACHE_TLS", "TOLLGATE"] {
         assert!(!logged.contains(name), "{logged}");
     }
