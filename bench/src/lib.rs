@@ -1,6 +1,7 @@
 //! Parts that several benchmarks share: keys and their order, processes on cores of their own,
-//! figures.
+//! figures and instruction counts.
 
+pub mod counts;
 pub mod figures;
 pub mod process;
 

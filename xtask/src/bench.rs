@@ -1,10 +1,13 @@
 //! `cargo xtask bench`: runs the benchmarks of the package `bench`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::arguments::Arguments;
+use crate::deps::Skipped;
+use crate::steps::Steps;
 use crate::{Subcommand, deps, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
@@ -24,6 +27,9 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     if runs(&["resp"]) {
         deps::programs(&["redis-cli"])?;
     }
+    if runs(&[HOT_PATHS]) {
+        deps::programs(&["valgrind"])?;
+    }
     if runs(&["grpc", "resp"]) {
         deps::programs(&["taskset"])?;
         let mut build = process::cargo(&root, "build");
@@ -40,3 +46,31 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     process::run(bench)?;
     Ok(ExitCode::SUCCESS)
 }
+
+const HOT_PATHS: &str = "hot_paths";
+
+/// Compares the instructions of the hot paths with the recorded ones. Skipped without valgrind, and
+/// on an architecture without recorded counts.
+pub(crate) fn check_hot_paths(root: &Path, steps: &mut Steps, skipped: &mut Skipped) -> Result<()> {
+    let recorded = format!("bench/benches/hot_paths/{}.txt", std::env::consts::ARCH);
+    let is_recorded = root.join(&recorded).is_file();
+    let is_recorded = is_recorded.then_some(()).with_context(|| {
+        format!("{recorded} does not exist; UPDATE=1 cargo xtask bench hot_paths writes it")
+    });
+    if is_recorded.is_err() {
+        skipped.note(SKIPPED_COUNTS, is_recorded);
+        return Ok(());
+    }
+    let valgrind = deps::programs(&["valgrind"]);
+    if valgrind.is_err() {
+        return skipped.note_unless_ci(SKIPPED_COUNTS, valgrind);
+    }
+    steps.run("hot paths", || {
+        let mut bench = process::cargo(root, "bench");
+        bench.args(["--package", "bench", "--bench", HOT_PATHS]);
+        process::run(bench)
+    });
+    Ok(())
+}
+
+const SKIPPED_COUNTS: &str = "the comparison of instructions of the hot paths";

@@ -8,12 +8,12 @@ use anyhow::{Result, ensure};
 use crate::arguments::Arguments;
 use crate::steps::Steps;
 use crate::tally::Tally;
-use crate::{Subcommand, deps, mutants, process, repository};
+use crate::{Subcommand, bench, deps, mutants, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
     usage: "[--fast | --peers]",
-    about: "all tests; --fast skips loom, crashes, the fresh project and mutants; --peers runs only those with \
+    about: "all tests; --fast skips loom, crashes, the fresh project, hot paths and mutants; --peers runs only those with \
             Traefik, Tomcat, envoyproxy/ratelimit, Jedis and Helm, which it installs",
     run,
 };
@@ -51,6 +51,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
         run("loom", loom(&root));
         run("crashes", crashes(&root));
         run("fresh project", fresh_project(&root));
+        bench::check_hot_paths(&root, &mut steps, &mut skipped)?;
         steps.run("mutants", || mutants::check(&root, ""));
     }
     Ok(report(&steps, &skipped))

@@ -1,0 +1,91 @@
+//! The paths of the memory store. The clock stands still, so that every run decides the same.
+
+use anyhow::{Result, ensure};
+use tokio::runtime::Builder;
+use tollgate::{Check, Limiter, ManualClock, MemoryLimiter, Operation, Policy, Request};
+
+use crate::count::Work;
+
+const KEYS: usize = 1_000;
+
+pub(crate) fn limiter() -> MemoryLimiter {
+    MemoryLimiter::builder().clock(ManualClock::default()).build()
+}
+
+pub(crate) fn allowed() -> Result<Work> {
+    checks("1000000/s", true)
+}
+
+pub(crate) fn denied() -> Result<Work> {
+    checks("1/h", false)
+}
+
+pub(crate) fn three_limits() -> Result<Work> {
+    checks("1000000/s; 1000000/min fixed; 1000000/h sliding", true)
+}
+
+/// Single checks of known keys.
+fn checks(limits: &str, is_allowed: bool) -> Result<Work> {
+    let (limiter, policy, keys) = (limiter(), Policy::named("api", limits)?, bench::keys(KEYS));
+    for key in &keys {
+        ensure!(limiter.check(&policy, key).allowed);
+    }
+    let mut next = 0;
+    let call = move || {
+        let decision = limiter.check(&policy, &keys[next % KEYS]);
+        next += 1;
+        ensure!(decision.allowed == is_allowed, "{decision:?}");
+        Ok(())
+    };
+    Ok(Work { call: Box::new(call), operations: 1 })
+}
+
+/// Checks of keys that the table does not have.
+pub(crate) fn new_key() -> Result<Work> {
+    let (limiter, policy) = (limiter(), Policy::named("api", "10/h")?);
+    let mut keys = bench::keys(100_000).into_iter();
+    let call = move || {
+        let Some(key) = keys.next() else { anyhow::bail!("too few keys") };
+        ensure!(limiter.check(&policy, &key).remaining == 9);
+        Ok(())
+    };
+    Ok(Work { call: Box::new(call), operations: 1 })
+}
+
+/// Requests of one check each, as a connection pipelines them.
+pub(crate) fn batch() -> Result<Work> {
+    const REQUESTS: usize = 64;
+    let (limiter, policy) = (Limiter::from(limiter()), Policy::named("api", "1000000/s")?);
+    let keys = bench::keys(KEYS);
+    let runtime = Builder::new_current_thread().build()?;
+    let mut first = 0;
+    let call = move || {
+        let key = |index| &keys[(first + index) % KEYS];
+        let checks: Vec<_> = (0..REQUESTS).map(|index| Check::new(&policy, key(index))).collect();
+        let operation = Operation::Check { lease: None };
+        let request = |checks| Request { operation, checks, request_id: None };
+        let requests: Vec<_> = checks.chunks(1).map(request).collect();
+        for answer in runtime.block_on(limiter.decide_batch(&requests)) {
+            ensure!(answer?.allowed());
+        }
+        first += REQUESTS;
+        Ok(())
+    };
+    Ok(Work { call: Box::new(call), operations: REQUESTS })
+}
+
+/// As many checks in one request as are accepted.
+pub(crate) fn several_checks() -> Result<Work> {
+    const CHECKS: usize = 32;
+    let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
+    let keys = bench::keys(KEYS);
+    let mut first = 0;
+    let call = move || {
+        let key = |index| &keys[(first + index) % KEYS];
+        let checks: Vec<_> = (0..CHECKS).map(|index| Check::new(&policy, key(index))).collect();
+        ensure!(limiter.check_all(&checks)?.allowed());
+        first += CHECKS;
+        Ok(())
+    };
+    Ok(Work { call: Box::new(call), operations: CHECKS })
+}
