@@ -1,9 +1,11 @@
 //! Parts that several benchmarks share: keys and their order, processes on cores of their own,
-//! figures and instruction counts.
+//! figures and reports.
 
 pub mod counts;
 pub mod figures;
+pub mod machine;
 pub mod process;
+pub mod report;
 
 use fastrand::Rng;
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The core of the measured server.
 pub const SERVER_CORE: &str = "0";
@@ -31,6 +32,7 @@ impl PinnedProcess {
         let mut pinned = Command::new("setpriv");
         pinned.args(["--pdeathsig", "KILL", "taskset", "-c", SERVER_CORE]);
         pinned.arg(command.get_program()).args(command.get_args());
+        pinned.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         pinned.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = pinned.spawn().context("cannot start setpriv; install util-linux")?;
         let output = child.stdout.take().context("the process has no standard output")?;
@@ -95,16 +97,60 @@ pub fn cpu_ns(id: u32) -> Result<u64> {
     Ok(sum)
 }
 
+/// The CPU time of all threads of this process in ns, also of those that have ended.
+///
+/// # Errors
+/// The clock returns no valid time.
+pub fn own_cpu_ns() -> Result<u64> {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Ok(u64::try_from(Duration::try_from(time)?.as_nanos())?)
+}
+
+/// The CPU time of all child processes that have ended, in ns.
+///
+/// # Errors
+/// The system is not Linux.
+pub fn children_cpu_ns() -> Result<u64> {
+    stat_ticks(std::process::id(), 13)
+}
+
 /// A tick is 10 ms on every Linux platform.
 const TICK_NS: u64 = 10_000_000;
 
 fn cpu_ticks(id: u32) -> Result<u64> {
+    stat_ticks(id, 11)
+}
+
+/// The sum of a user time and of the system time after it, in ns; `user` is the position of the
+/// first after the process name.
+fn stat_ticks(id: u32, user: usize) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // The process name may contain any character and ends at the last parenthesis. User and system
-    // time are the twelfth and thirteenth field after it.
+    // The process name may contain any character and ends at the last parenthesis.
     let (_, fields) = text.rsplit_once(')').context("stat has no process name")?;
-    let times = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    let times = fields.split_whitespace().skip(user).take(2).map(str::parse::<u64>);
     Ok(times.sum::<Result<u64, _>>()? * TICK_NS)
+}
+
+/// Both cores, for work in this process on several threads.
+///
+/// # Errors
+/// `taskset` is missing or fails.
+pub fn unpin() -> Result<()> {
+    pin(std::process::id(), &format!("{SERVER_CORE},{LOAD_CORE}"))
+}
+
+/// A command on [`LOAD_CORE`], and its standard output.
+///
+/// # Errors
+/// The command is missing or fails.
+pub fn run_load(arguments: &[&str]) -> Result<String> {
+    let mut load = Command::new("taskset");
+    let output = load.args(["-c", LOAD_CORE]).args(arguments).output();
+    let output = output.context("cannot start taskset; install util-linux")?;
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    ensure!(output.status.success(), "{}: {stdout}{stderr}", arguments.join(" "));
+    Ok(stdout)
 }
 
 /// Waits at most a minute until `is_done` returns true.

@@ -49,11 +49,6 @@ impl Arguments {
         );
         Ok(())
     }
-
-    /// Returns the arguments that are left, to pass to another program.
-    pub(crate) fn rest(self) -> Vec<String> {
-        self.words
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: runs the benchmarks of the package `bench`.
 
-use std::path::Path;
+use std::path::{self, Path};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -12,37 +12,38 @@ use crate::{Subcommand, deps, process, repository};
 
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "bench",
-    usage: "[NAME] […]",
-    about: "one benchmark, or all; passes further arguments on",
+    usage: "[GROUP] [--quick] [--json FILE]",
+    about: "compares the costs with those of other rate limiters; also hot_paths, bytes and redis-tables",
     run,
 };
 
 fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let root = repository::root();
+    let json: Option<String> = arguments.value("--json")?;
+    let is_quick = arguments.flag("--quick");
     let name = arguments.positional();
-    let runs = |names: &[&str]| name.as_deref().is_none_or(|name| names.contains(&name));
-    if runs(&["redis", "resp"]) {
-        deps::redis_server()?;
-    }
-    if runs(&["resp"]) {
-        deps::programs(&["redis-cli"])?;
-    }
-    if runs(&[HOT_PATHS]) {
+    arguments.finish()?;
+    let own = name.as_deref().filter(|name| [HOT_PATHS, "bytes"].contains(name));
+    let program = own.unwrap_or("compare");
+    if program == HOT_PATHS {
         deps::programs(&["valgrind"])?;
     }
-    if runs(&["grpc", "resp"]) {
-        deps::programs(&["taskset"])?;
+    if program == "compare" {
+        deps::redis_server()?;
+        deps::programs(&["redis-cli", "taskset", "wrk"])?;
         let mut build = process::cargo(&root, "build");
         // The profile of the benchmarks, so that the common dependencies are built once.
         build.args(["--profile", "bench", "--package", "tollgate-cli"]);
         process::run(build)?;
     }
     let mut bench = process::cargo(&root, "bench");
-    bench.args(["--package", "bench"]);
-    if let Some(name) = &name {
-        bench.args(["--bench", name]);
+    bench.args(["--package", "bench", "--bench", program, "--"]);
+    bench.args(name.as_deref().filter(|_| program == "compare"));
+    bench.args(is_quick.then_some("--quick"));
+    if let Some(file) = json {
+        // The program runs in another folder.
+        bench.arg("--json").arg(path::absolute(file)?);
     }
-    bench.arg("--").args(arguments.rest());
     process::run(bench)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,11 +13,11 @@ pub(crate) enum Keys {
 pub(crate) const KEYS: &str = "100000";
 
 impl Keys {
-    /// The number of keys.
+    /// The number of keys, in words.
     pub(crate) fn count(self) -> &'static str {
         match self {
-            Keys::Random => "100,000",
-            Keys::Hot => "1",
+            Keys::Random => "100,000 keys",
+            Keys::Hot => "1 key",
         }
     }
 

@@ -10,10 +10,10 @@ use redis::aio::MultiplexedConnection;
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_testkit::Server;
 
-use crate::caller::{self, Caller, ScriptCaller, StoreCaller};
-use crate::meter::{Meter, Spent};
-use crate::row::{self, Decider, Row};
-use crate::{CALLERS, MAX_BATCH_CALLERS};
+use crate::redis::caller::{self, Caller, ScriptCaller, StoreCaller};
+use crate::redis::meter::{Meter, Spent};
+use crate::redis::row::{self, Decider, Row};
+use crate::redis::{CALLERS, MAX_BATCH_CALLERS};
 
 /// The figures of a row in one round.
 #[derive(Clone, Copy, Debug)]

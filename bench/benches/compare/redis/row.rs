@@ -2,7 +2,7 @@
 
 use tollgate_core::{NotationError, Policy};
 
-use crate::scripts::{self, Script};
+use crate::redis::scripts::{self, Script};
 
 /// A row of the table.
 #[derive(Clone, Debug)]

@@ -1,12 +1,11 @@
 //! A minimal gRPC client on HTTP/2, so that the client takes as little of the time as possible.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
-use bench::figures::{Hundredths, number, ratio};
-use bench::process::cpu_ns;
+use bench::figures::{number, ratio};
 use bytes::{BufMut, Bytes, BytesMut};
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
@@ -35,23 +34,6 @@ pub(crate) struct Load {
     order: Vec<usize>,
 }
 
-/// The result of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    pub(crate) rate: u64,
-    pub(crate) p50_us: u64,
-    pub(crate) p99_us: u64,
-    /// The CPU time of the server per request.
-    pub(crate) cpu_us: Hundredths,
-}
-
-/// The progress of a run.
-#[derive(Debug, Default)]
-struct Progress {
-    sent: Cell<usize>,
-    latencies_us: RefCell<Vec<u64>>,
-}
-
 impl Load {
     pub(crate) fn new(keys: usize) -> Self {
         let messages = bench::keys(keys).into_iter().map(message).collect();
@@ -66,7 +48,7 @@ impl Load {
 /// A request in the framing of gRPC: a flag for compression, the length, the message.
 #[expect(clippy::expect_used, reason = "a request has less than 4 GiB")]
 fn message(key: String) -> Bytes {
-    let entries = vec![Entry { key: "user".to_owned(), value: key }];
+    let entries = vec![Entry { key: "key".to_owned(), value: key }];
     let descriptors = vec![RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }];
     let request = RateLimitRequest { domain: "api".to_owned(), descriptors, hits_addend: 1 };
     let mut framed = BytesMut::new();
@@ -76,29 +58,10 @@ fn message(key: String) -> Bytes {
     framed.freeze()
 }
 
-/// Sends this many requests and measures them.
-pub(crate) async fn run(server: &Server, load: &Rc<Load>, requests: usize) -> Result<Measured> {
-    // Connections and memory that a server sets up only once do not count.
-    drive(server, load, requests / 10).await?;
-    let cpu_before = cpu_ns(server.process.id())?;
+/// Sends this many requests; returns their number, and how many there were per second.
+pub(crate) async fn run(server: &Server, load: &Rc<Load>, requests: usize) -> Result<(u64, u64)> {
     let start = load.clock.now();
-    let mut latencies = drive(server, load, requests).await?;
-    let elapsed = load.clock.now().duration_since(start).get();
-    let cpu = cpu_ns(server.process.id())?.checked_sub(cpu_before);
-    let cpu = cpu.context("busy threads of the server ended during the run")?;
-    latencies.sort_unstable();
-    let percentile = |percent: usize| latencies[latencies.len() * percent / 100];
-    Ok(Measured {
-        rate: ratio(number(requests) * 10_000, elapsed),
-        p50_us: percentile(50),
-        p99_us: percentile(99),
-        cpu_us: ratio(cpu / 1_000, number(requests)),
-    })
-}
-
-/// Sends this many requests; returns the latency of each in µs.
-async fn drive(server: &Server, load: &Rc<Load>, requests: usize) -> Result<Vec<u64>> {
-    let progress = Rc::new(Progress::default());
+    let sent = Rc::new(Cell::new(0));
     let local = LocalSet::new();
     let mut streams = JoinSet::new();
     for _ in 0..CONNECTIONS {
@@ -107,8 +70,8 @@ async fn drive(server: &Server, load: &Rc<Load>, requests: usize) -> Result<Vec<
         let (client, connection) = h2::client::handshake(stream).await?;
         local.spawn_local(connection);
         for _ in 0..STREAMS {
-            let (client, load, progress) = (client.clone(), Rc::clone(load), Rc::clone(&progress));
-            streams.spawn_local_on(run_stream(client, load, progress, requests), &local);
+            let (client, load, sent) = (client.clone(), Rc::clone(load), Rc::clone(&sent));
+            streams.spawn_local_on(run_stream(client, load, sent, requests), &local);
         }
     }
     let all_streams = async {
@@ -118,24 +81,23 @@ async fn drive(server: &Server, load: &Rc<Load>, requests: usize) -> Result<Vec<
         anyhow::Ok(())
     };
     local.run_until(all_streams).await?;
-    Ok(progress.latencies_us.take())
+    let elapsed = load.clock.now().duration_since(start).get();
+    Ok((number(requests), ratio(number(requests) * 10_000, elapsed)))
 }
 
 /// Sends one request at a time until all streams together have sent `requests`.
 async fn run_stream(
     mut client: SendRequest<Bytes>,
     load: Rc<Load>,
-    progress: Rc<Progress>,
+    sent: Rc<Cell<usize>>,
     requests: usize,
 ) -> Result<()> {
     loop {
-        let number = progress.sent.replace(progress.sent.get() + 1);
+        let number = sent.replace(sent.get() + 1);
         if number >= requests {
             return Ok(());
         }
-        let start = load.clock.now();
         client = send(client, load.message(number), number == 0).await?;
-        progress.latencies_us.borrow_mut().push(load.clock.now().duration_since(start).get());
     }
 }
 

@@ -10,10 +10,10 @@ use bench::figures::{decimal, median, ratio};
 use tollgate_redis::RedisOptions;
 use tollgate_testkit::{Cluster, Server};
 
-use crate::caller::{self, ScriptCaller, StoreCaller};
-use crate::meter::{Meter, Spent};
-use crate::row::Row;
-use crate::{CALLERS, scripts};
+use crate::redis::caller::{self, ScriptCaller, StoreCaller};
+use crate::redis::meter::{Meter, Spent};
+use crate::redis::row::Row;
+use crate::redis::{CALLERS, scripts};
 
 /// How many requests load the scripts and create the keys before anything is measured.
 const WARM_UP: usize = 1_024;

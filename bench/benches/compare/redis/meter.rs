@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use anyhow::{Context, Result};
 use tollgate_testkit::{Connection, Server};
 
-use crate::caller::{self, Caller};
+use crate::redis::caller::{self, Caller};
 use bench::figures::{Hundredths, number, ratio};
 
 /// Reads the statistics of servers.

@@ -14,8 +14,8 @@ use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_store::{Clock, ManualClock, Store};
 use tollgate_testkit::Server;
 
-use crate::row::{Decider, Row};
-use crate::scripts::Script;
+use crate::redis::row::{Decider, Row};
+use crate::redis::scripts::Script;
 
 /// Long enough for a server that is creating keys, and for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);

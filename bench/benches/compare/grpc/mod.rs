@@ -1,0 +1,92 @@
+//! Envoy's rate limit service: ten connections with 20 requests in flight on each.
+
+mod load;
+
+use std::process::Command;
+use std::rc::Rc;
+
+use anyhow::Result;
+use bench::Effort;
+use bench::process::{self, LOAD_CORE, SERVER_CORE};
+use bench::report::{Report, Row};
+use tollgate_testkit::{Folder, Port, Server as Redis};
+
+use self::load::Load;
+use crate::peers::RATELIMIT;
+use crate::servers::{self, Server, file};
+
+const REQUESTS: usize = 150_000;
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    process::pin(std::process::id(), LOAD_CORE)?;
+    let load = Rc::new(Load::new(100_000));
+    let mut servers = vec![("tollgate".to_owned(), Server::tollgate("--grpc", None)?)];
+    if let Some(server) = Server::limitador(report, false)? {
+        servers.push(("limitador".to_owned(), server));
+    }
+    let constant = servers::constant()?;
+    servers.push(("tonic, a constant".to_owned(), Server::start(constant)?));
+    measure("gRPC, one descriptor", effort, report, &load, &mut servers)?;
+
+    let (redis, other) = (Redis::start(), Redis::start());
+    for redis in [&redis, &other] {
+        process::pin(redis.pid(), SERVER_CORE)?;
+    }
+    let tollgate = Server::tollgate("--grpc", Some(&redis.url()))?;
+    let mut servers = vec![("tollgate".to_owned(), tollgate)];
+    let folder = Folder::create();
+    if let Some(server) = ratelimit(report, &folder, &other)? {
+        servers.push(("envoyproxy/ratelimit".to_owned(), server));
+    }
+    measure("gRPC, one descriptor, on Redis", effort, report, &load, &mut servers)
+}
+
+fn measure(
+    name: &str,
+    effort: Effort,
+    report: &mut Report,
+    load: &Rc<Load>,
+    servers: &mut [(String, Server)],
+) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let requests = REQUESTS / effort.divisor;
+    for (_, server) in servers.iter() {
+        // All keys become known.
+        runtime.block_on(load::run(server, load, requests))?;
+    }
+    let row = Row::measure(name, effort.rounds, servers, |server| {
+        server.measure(|| runtime.block_on(load::run(server, load, requests)))
+    })?;
+    report.rows.push(row);
+    Ok(())
+}
+
+/// Starts envoyproxy/ratelimit on a Redis server.
+fn ratelimit(report: &mut Report, folder: &Folder, redis: &Redis) -> Result<Option<Server>> {
+    let Some(program) = RATELIMIT.find(report) else { return Ok(None) };
+    std::fs::create_dir_all(folder.path().join("config"))?;
+    std::fs::copy(file!("ratelimit.yaml"), folder.path().join("config/api.yaml"))?;
+    let others = [(); 3].map(|()| Port::reserve());
+    let mut server = Server::start(|port| {
+        let mut command = Command::new(program);
+        command.env("RUNTIME_ROOT", folder.path()).env("REDIS_URL", redis.address());
+        command.env("GRPC_PORT", port.to_string());
+        for (name, port) in ["PORT", "DEBUG_PORT"].iter().zip(&others) {
+            command.env(name, port.number().to_string());
+        }
+        command.env("PROMETHEUS_ADDR", format!("127.0.0.1:{}", others[2].number()));
+        command.envs([
+            ("HOST", "127.0.0.1"),
+            ("GRPC_HOST", "127.0.0.1"),
+            ("DEBUG_HOST", "127.0.0.1"),
+            ("REDIS_SOCKET_TYPE", "tcp"),
+            ("RUNTIME_WATCH_ROOT", "false"),
+            ("LOG_LEVEL", "error"),
+            ("USE_STATSD", "false"),
+            ("USE_PROMETHEUS", "true"),
+        ]);
+        command
+    })?;
+    server.keep(others);
+    Ok(Some(server))
+}

@@ -1,0 +1,209 @@
+//! Single checks in process, including the clock, by keys in the order of Zipf's law.
+#![expect(clippy::ptr_arg, reason = "governor's table is queried by `&String`")]
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::thread;
+
+use anyhow::{Result, ensure};
+use bench::Effort;
+use bench::figures::{number, ratio};
+use bench::process::{self, own_cpu_ns};
+use bench::report::{Report, Row, Sample};
+use tokio::runtime::{Builder, Runtime};
+use tollgate::{Check, Key, Limiter, MemoryLimiter, Operation, Policy, Request};
+use tollgate_store::Clock;
+
+/// How many keys are drawn in advance; threads repeat them.
+const DRAWS: usize = 1 << 20;
+/// The rate per second, and the burst: most checks are admitted, the hottest keys are sometimes
+/// denied.
+const RATE: u32 = 1_000;
+/// Requests of a batch.
+const BATCH: usize = 64;
+
+/// A limiter under test.
+trait KeyedLimiter: Sync {
+    fn check(&self, key: &String) -> bool;
+
+    /// Checks the keys of these indices; returns how many were admitted.
+    fn check_all(&self, keys: &[String], indices: &[usize]) -> usize {
+        indices.iter().filter(|index| self.check(&keys[**index])).count()
+    }
+}
+
+struct Tollgate(MemoryLimiter, Policy);
+
+impl KeyedLimiter for Tollgate {
+    fn check(&self, key: &String) -> bool {
+        Key::new(key).is_ok_and(|key| self.0.check(&self.1, key).allowed)
+    }
+}
+
+/// Tollgate with [`BATCH`] requests in each call.
+struct Batches(Limiter, Policy, Runtime);
+
+impl KeyedLimiter for Batches {
+    fn check(&self, key: &String) -> bool {
+        self.2.block_on(self.0.check(&self.1, key)).allowed
+    }
+
+    fn check_all(&self, keys: &[String], indices: &[usize]) -> usize {
+        let operation = Operation::Check { lease: None };
+        let mut admitted = 0;
+        for batch in indices.chunks(BATCH) {
+            let checks: Vec<_> =
+                batch.iter().map(|index| Check::new(&self.1, &keys[*index])).collect();
+            let request = |checks| Request { operation, checks, request_id: None };
+            let requests: Vec<_> = checks.chunks(1).map(request).collect();
+            let answers = self.2.block_on(self.0.decide_batch(&requests));
+            let is_admitted =
+                |answer: &&Result<tollgate::Answer, _>| answer.as_ref().is_ok_and(|a| a.allowed());
+            admitted += answers.iter().filter(is_admitted).count();
+        }
+        admitted
+    }
+}
+
+struct Governor(governor::DefaultKeyedRateLimiter<String>);
+
+impl KeyedLimiter for Governor {
+    fn check(&self, key: &String) -> bool {
+        self.0.check_key(key).is_ok()
+    }
+}
+
+struct RateNet(rate_net::RateLimiter);
+
+impl KeyedLimiter for RateNet {
+    fn check(&self, key: &String) -> bool {
+        self.0.check(key).is_allow()
+    }
+}
+
+fn tollgate(limits: &str, keys: usize) -> Result<Tollgate> {
+    let limiter = MemoryLimiter::builder().max_keys(2 * keys).max_bytes(usize::MAX).build();
+    Ok(Tollgate(limiter, limits.parse()?))
+}
+
+fn governor() -> Governor {
+    let rate = NonZeroU32::new(RATE).unwrap_or(NonZeroU32::MIN);
+    Governor(governor::RateLimiter::keyed(governor::Quota::per_second(rate)))
+}
+
+type System = (String, Box<dyn KeyedLimiter>);
+
+/// The limiters, each of which knows all keys.
+fn systems(keys: &[String], has_batches: bool) -> Result<Vec<System>> {
+    let Tollgate(limiter, policy) = tollgate(&format!("{RATE}/s"), keys.len())?;
+    let tollgate: Box<dyn KeyedLimiter> = match has_batches {
+        false => Box::new(Tollgate(limiter, policy)),
+        true => Box::new(Batches(limiter.into(), policy, Builder::new_current_thread().build()?)),
+    };
+    let mut systems: Vec<System> =
+        vec![("tollgate".to_owned(), tollgate), ("governor".to_owned(), Box::new(governor()))];
+    if !has_batches {
+        let rate_net = RateNet(rate_net::RateLimiter::per_second(RATE));
+        systems.push(("rate-net".to_owned(), Box::new(rate_net)));
+    }
+    for (name, limiter) in &systems {
+        ensure!(keys.iter().all(|key| limiter.check(key)), "{name} denies the first check");
+    }
+    Ok(systems)
+}
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    process::unpin()?;
+    for count in [1_000, 1_000_000] {
+        let (keys, draws) = (bench::keys(count), bench::zipf(count, DRAWS));
+        let mut measure = |name: String, threads, systems: &mut Vec<System>| {
+            let checks = DRAWS / effort.divisor;
+            let row = Row::measure(name, effort.rounds, systems, |limiter| {
+                measure(&**limiter, &keys, &draws, threads, checks)
+            });
+            row.map(|row| report.rows.push(row))
+        };
+        let mut singles = systems(&keys, false)?;
+        measure(format!("in process, {count} keys, 1 thread"), 1, &mut singles)?;
+        measure(format!("in process, {count} keys, 2 threads"), 2, &mut singles)?;
+        drop(singles);
+        let mut batches = systems(&keys, true)?;
+        measure(format!("in process, {count} keys, batches of {BATCH}"), 1, &mut batches)?;
+    }
+    Ok(())
+}
+
+/// Measures tables with more and more keys, and policies with more and more limits.
+pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
+    process::unpin()?;
+    let largest = if effort.divisor == 1 { 7 } else { 5 };
+    for count in (3..=largest).map(|exponent| 10_usize.pow(exponent)) {
+        let (keys, draws) = (bench::keys(count), bench::zipf(count, DRAWS));
+        let mut systems = systems(&keys, false)?;
+        systems.truncate(2);
+        grow_one(format!("in process, {count} keys"), &keys, &draws, systems, effort, report)?;
+    }
+    let (keys, draws) = (bench::keys(1_000), bench::zipf(1_000, DRAWS));
+    for count in [1, 2, 4, 8, 16] {
+        let limits: Vec<_> = (1..=count).map(|seconds| format!("{RATE}/{seconds}s")).collect();
+        let limiter = Box::new(tollgate(&limits.join("; "), keys.len())?);
+        let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
+        let name = format!("in process, {count} limits in a policy");
+        grow_one(name, &keys, &draws, systems, effort, report)?;
+    }
+    for entries in [10, 100, 1_000, 10_000] {
+        let limiter = Box::new(tollgate(&format!("{entries}/h log"), 1)?);
+        // The log is full after the first checks, so that all others are denied.
+        let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
+        let name = format!("in process, denied by a log of {entries} entries");
+        let indices = vec![0; DRAWS];
+        grow_one(name, &keys[..1], &indices, systems, effort, report)?;
+    }
+    Ok(())
+}
+
+fn grow_one(
+    name: String,
+    keys: &[String],
+    draws: &[usize],
+    mut systems: Vec<System>,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<()> {
+    let checks = DRAWS / effort.divisor;
+    for (_, limiter) in &systems {
+        black_box(limiter.check_all(keys, &draws[..checks]));
+    }
+    let row = Row::measure(name, effort.rounds, &mut systems, |limiter| {
+        measure(&**limiter, keys, draws, 1, checks)
+    })?;
+    report.growth.push(row);
+    Ok(())
+}
+
+/// Runs `checks` checks on each of `threads` threads.
+fn measure(
+    limiter: &dyn KeyedLimiter,
+    keys: &[String],
+    draws: &[usize],
+    threads: usize,
+    checks: usize,
+) -> Result<Sample> {
+    let clock = Clock::system();
+    let (start, cpu) = (clock.now(), own_cpu_ns()?);
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let first = thread * draws.len() / threads;
+            let (end, begin) = (&draws[first..], &draws[..first]);
+            scope.spawn(move || {
+                let count = checks.min(end.len());
+                black_box(limiter.check_all(keys, &end[..count]));
+                black_box(limiter.check_all(keys, &begin[..checks - count]));
+            });
+        }
+    });
+    let elapsed = clock.now().duration_since(start).get();
+    let all = number(threads * checks);
+    let cpu_ps = (own_cpu_ns()? - cpu) * 1_000 / all;
+    Ok(Sample { rate: ratio(all * 10_000, elapsed), cpu_ps })
+}

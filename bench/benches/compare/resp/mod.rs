@@ -1,0 +1,108 @@
+//! The Redis protocol: `redis-benchmark` with 50 connections. A rate limiter on Redis takes at least
+//! one `INCR` per request.
+
+mod load;
+mod row;
+
+use std::process::Command;
+
+use anyhow::Result;
+use bench::Effort;
+use bench::process::{self, SERVER_CORE};
+use bench::report::{Report, Row as ReportRow};
+use tollgate_testkit::Server as Redis;
+
+use self::load::Target;
+use self::row::{Keys, Row, rows};
+use crate::peers::{REDIS_CELL, THROTTLECRAB};
+use crate::servers::Server;
+
+/// The servers that are measured.
+struct Servers {
+    tollgate: Server,
+    redis: Redis,
+    /// Redis with the module redis-cell.
+    cell: Option<Redis>,
+    throttlecrab: Option<Server>,
+}
+
+impl Servers {
+    fn start(report: &mut Report) -> Result<Self> {
+        let cell = REDIS_CELL.find(report).map(|module| {
+            Redis::with(|config| config.line(&format!("loadmodule {}", module.display())))
+        });
+        let throttlecrab = THROTTLECRAB.find(report).map(|program| {
+            Server::start(|port| {
+                let mut command = Command::new(program);
+                command.args(["--redis", "--redis-port", &port.to_string()]);
+                command.args(["--log-level", "error"]);
+                command
+            })
+        });
+        let servers = Servers {
+            tollgate: Server::tollgate("--resp", None)?,
+            redis: Redis::start(),
+            cell,
+            throttlecrab: throttlecrab.transpose()?,
+        };
+        for redis in servers.cell.iter().chain([&servers.redis]) {
+            process::pin(redis.pid(), SERVER_CORE)?;
+        }
+        Ok(servers)
+    }
+
+    /// The systems of a row, with their commands.
+    fn systems(&self, row: &Row) -> Vec<(String, (Target, Vec<&'static str>))> {
+        let key = row.keys.argument();
+        let of = |redis: &Redis| Target { port: redis.port(), id: redis.pid() };
+        let own = |server: &Server| Target { port: server.port.number(), id: server.process.id() };
+        let mut systems = vec![
+            ("tollgate".to_owned(), (own(&self.tollgate), row.command.clone())),
+            ("Redis, INCR".to_owned(), (of(&self.redis), vec!["INCR", key])),
+        ];
+        if row.command[0] == "CL.THROTTLE" {
+            if let Some(cell) = &self.cell {
+                systems.push(("redis-cell".to_owned(), (of(cell), row.command.clone())));
+            }
+            if let Some(throttlecrab) = &self.throttlecrab {
+                let mut command = row.command.clone();
+                command[0] = "THROTTLE";
+                systems.push(("throttlecrab".to_owned(), (own(throttlecrab), command)));
+            }
+        }
+        systems
+    }
+}
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    let servers = Servers::start(report)?;
+    for row in rows() {
+        report.rows.push(measure(&servers, &row, effort)?);
+    }
+    Ok(())
+}
+
+/// Measures `TOLLGATE.CHECK` and `INCR` with longer and longer pipelines.
+pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
+    let servers = Servers::start(report)?;
+    for pipeline in [1, 4, 16, 64, 256] {
+        let keys = Keys::Random;
+        let command = vec!["TOLLGATE.CHECK", "api", keys.argument()];
+        let row = Row { name: "RESP, `TOLLGATE.CHECK`", command, keys, pipeline };
+        report.growth.push(measure(&servers, &row, effort)?);
+    }
+    Ok(())
+}
+
+fn measure(servers: &Servers, row: &Row, effort: Effort) -> Result<ReportRow> {
+    let mut systems = servers.systems(row);
+    let name = format!("{}, {}, pipeline {}", row.name, row.keys.count(), row.pipeline);
+    let requests = row.requests() / effort.divisor;
+    for (_, (target, command)) in &systems {
+        // All keys become known.
+        target.load(row.pipeline, command, requests)?;
+    }
+    ReportRow::measure(name, effort.rounds, &mut systems, |(target, command)| {
+        target.measure(row.pipeline, command, requests)
+    })
+}
