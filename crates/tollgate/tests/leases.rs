@@ -65,7 +65,10 @@ async fn a_hot_key_is_decided_from_leases_and_never_exceeded() {
         let leased = sum(&limiters, |stats| stats.leased_allowed + stats.leased_denied);
         let requests = sum(&limiters, |stats| stats.lease_requests);
         assert!(admitted <= bound, "{limits}: {admitted} of at most {bound}");
-        assert!(requests > 0 && requests < leased, "{limits}: {requests} charges, {leased} leased");
+        assert!(
+            requests > 0 && 10 * requests < leased,
+            "{limits}: {requests} charges, {leased} leased"
+        );
     }
 }
 

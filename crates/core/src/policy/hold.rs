@@ -94,12 +94,14 @@ impl Policy {
     }
 
     /// How long the first of its fixed windows lasts in which a decision of this policy was made; `None` if
-    /// it has none. Quota is not spent after the window that it was charged to.
+    /// none of them has been charged. Quota is not spent after the window that it was charged to.
     #[must_use]
     pub fn rest_of_window(&self, decision: &Decision) -> Option<Micros> {
         let limits = self.limits().iter().zip(decision.each_limit());
         let windows = limits.filter(|(limit, _)| is_fixed(limit));
-        windows.map(|(_, state)| state.reset_after).min()
+        // An unused window may begin later.
+        let rests = windows.map(|(_, state)| state.reset_after);
+        rests.filter(|rest| *rest > Micros::ZERO).min()
     }
 
     /// Whether all of its limits are fixed windows: quota that is not spent can be refunded exactly.
@@ -255,11 +257,12 @@ impl fmt::Display for HoldError {
                     let burst = 4 * product.div_ceil(u128::from(limit.window.get()));
                     return write!(f, "; it needs a burst of at least {burst}");
                 }
-                if let Kind::SlidingBy { precision, .. } = limit.kind {
-                    let precision = Length(precision);
-                    return write!(f, "; it needs a window of at least four times {precision}");
-                }
-                write!(f, "; it needs a window of at least {}", Length(Micros::new(4 * MIN_HOLD.get())))
+                let precision = match limit.kind {
+                    Kind::SlidingBy { precision, .. } => precision.get(),
+                    _ => 1,
+                };
+                let window = 4 * MIN_HOLD.get().next_multiple_of(precision);
+                write!(f, "; it needs a window of at least {}", Length(Micros::new(window)))
             }
             HoldError::OutOfRange(hold) => {
                 let rounded = Micros::from_millis(hold.get().saturating_add(500) / 1_000);
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_tightened_by_what_is_spent_late() {
+    fn limits_are_lowered_by_what_is_spent_late() {
         let again = leased("1000/s", Some(20)).unwrap().leased(None).unwrap();
         assert_eq!(again, leased("1000/s", None).unwrap());
         assert_eq!(leased("1000/s; 9/min fixed", None).unwrap().quota_per_hold(), Some(9));
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_held_is_refused_with_the_nearest_value() {
+    fn invalid_limits_and_times_are_refused_with_the_nearest_value() {
         for (limits, hold, message) in [
             (
                 "1000/s burst 9",
@@ -333,8 +336,7 @@ mod tests {
             (
                 "9/min sliding by 20s",
                 None,
-                "9/min sliding by 20s is too small to be leased for 10ms; it needs a window of at least \
-                 four times 20s",
+                "9/min sliding by 20s is too small to be leased for 10ms; it needs a window of at least 80s",
             ),
             (
                 "9/366d log",

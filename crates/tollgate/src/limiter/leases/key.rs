@@ -466,7 +466,7 @@ mod tests {
         fixture.lease.fail(&charge, now);
         let result = fixture.result(1);
         assert!(result.decision.is_none() && result.charge.is_none());
-        // Also if nobody reports the failure.
+        // Also if there is no answer at all.
         fixture.clock.advance(Micros::from_millis(100));
         assert!(fixture.result(1).charge.is_some());
         assert!((0..20).all(|_| fixture.result(1).charge.is_none()));

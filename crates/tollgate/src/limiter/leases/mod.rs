@@ -2,7 +2,7 @@
 //!
 //! A policy with a [hold time](Policy::leased) has limits that are tight enough for this, so that all
 //! processes together admit no more than declared, also if some crash, pause or lose their connection:
-//! what they hold was charged, and nobody spends it after the hold time.
+//! what they hold was charged, and is not spent after the hold time.
 
 mod key;
 #[cfg(test)]
@@ -183,7 +183,7 @@ impl Leases {
             | Operation::Unblock => false,
             _ => return,
         };
-        for check in request.checks.iter().filter(|check| check.policy.hold().is_some()) {
+        for check in request.checks {
             let hash = self.hash(check);
             let mut shard = self.lock(hash);
             let Some(lease) = shard.get_mut(&hash).filter(|lease| lease.shares_state(check)) else {
