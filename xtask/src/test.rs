@@ -26,7 +26,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     if peers {
         return test_peers(&root);
     }
-    deps::programs(&["git", "promtool", "curl", "wrk", "openssl"])?;
+    deps::programs(&["git", "promtool", "curl", "wrk", "openssl", "tmux"])?;
     deps::redis_server()?;
     let mut skipped = deps::Skipped::default();
     deps::gateways(&root, &mut skipped)?;

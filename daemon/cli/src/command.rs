@@ -14,6 +14,7 @@ use crate::bench::Bench;
 use crate::observe::Observe;
 use crate::output;
 use crate::replay::arguments::Replay;
+use crate::top::Top;
 
 /// Exact rate limiting: run the daemon, check a key, replay a log or load-test a limit
 #[derive(Debug, Parser)]
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Inspect(Inspect),
     Keys(KeysArguments),
+    Top(Top),
     Observe(Observe),
     Block(Block),
     Unblock(Unblock),

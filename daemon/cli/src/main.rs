@@ -17,6 +17,7 @@ mod ratelimit;
 mod replay;
 mod serve;
 mod subject;
+mod top;
 mod usage;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Inspect(arguments) => operate::inspect(&arguments.operation),
         Command::Keys(arguments) => usage::keys(&arguments),
+        Command::Top(arguments) => top::run(arguments),
         Command::Observe(arguments) => observe::run(&arguments),
         Command::Block(arguments) => operate::block(&arguments),
         Command::Unblock(arguments) => operate::unblock(&arguments.operation),

@@ -114,7 +114,7 @@ fn send(arguments: &KeyOperation, operation: &str, body: String) -> Result<Strin
 
 /// The state of a key.
 #[derive(Debug, Deserialize)]
-struct Inspection {
+pub(crate) struct Inspection {
     hint: Option<String>,
     block: Option<BlockState>,
     ban: Option<BanState>,
@@ -194,15 +194,18 @@ pub(crate) fn inspect(arguments: &KeyOperation) -> Result<ExitCode> {
             let state: Inspection =
                 serde_json::from_str(&response).context("the response is not an inspection")?;
             output::print_hint(state.hint.as_deref());
-            output::print(&text(&subject, &state))?;
+            let mut text = format!("{}  {}\n", subject.printable_key(), subject.policy);
+            lines(&state).iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+            output::print(&text)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The state of a key, one line for each limit, lease and reservation, the block and the ban.
-fn text(subject: &Subject, state: &Inspection) -> String {
-    let mut lines = vec![format!("{}  {}", subject.printable_key(), subject.policy)];
+/// The state of a key, one line for each limit, lease and reservation, the block and the ban, and what
+/// is recorded about it.
+pub(crate) fn lines(state: &Inspection) -> Vec<String> {
+    let mut lines = Vec::new();
     lines.extend(state.block.as_ref().map(ToString::to_string));
     lines.extend(state.ban.as_ref().map(ToString::to_string));
     for LimitState { limit, capacity, used, reset_after, leases } in &state.limits {
@@ -221,5 +224,5 @@ fn text(subject: &Subject, state: &Inspection) -> String {
         lines.push(format!("reservation {id}: cost {cost}, acts in {acts_after}s"));
     }
     lines.extend(usage::lines(state.usage.as_ref(), &state.recent, state.timeline.as_ref()));
-    lines.join("\n  ") + "\n"
+    lines
 }

@@ -5,20 +5,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Form, KeysArguments};
 use crate::client::{Client, Reply};
 use crate::output;
 
 /// The totals of a key. Times are seconds since the Unix epoch.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Usage {
-    first_seen: f64,
-    last_seen: f64,
-    allowed: u64,
-    denied: u64,
-    cost: u64,
+    pub(crate) first_seen: f64,
+    pub(crate) last_seen: f64,
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
+    pub(crate) cost: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -91,7 +91,7 @@ pub(crate) fn keys(arguments: &KeysArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
@@ -105,7 +105,7 @@ fn now() -> f64 {
 
 /// A time as text, such as `5s ago`.
 #[expect(clippy::float_arithmetic, reason = "a rounded time for display")]
-fn ago(time: f64, now: f64) -> String {
+pub(crate) fn ago(time: f64, now: f64) -> String {
     let seconds = (now - time).max(0.0);
     match seconds {
         seconds if seconds < 120.0 => format!("{seconds:.0}s ago"),
@@ -131,24 +131,7 @@ fn table(page: &Page, now: f64) -> String {
             ago(usage.last_seen, now),
         ]
     }));
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<_> = (0..6).map(|column| width(column).unwrap_or_default()).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let width = *width;
-            match index {
-                0 => line.push_str(&format!("{cell:width$}")),
-                _ => line.push_str(&format!("  {cell:>width$}")),
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    output::table(&rows)
 }
 
 /// The lines about what is recorded about a key.
