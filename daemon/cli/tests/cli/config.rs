@@ -138,21 +138,6 @@ fn doubtful_settings_cause_warnings_of_check_and_serve() {
 }
 
 #[test]
-fn a_policy_that_tracks_nothing_causes_a_warning_of_check() {
-    let folder = Folder::create();
-    for (track, is_mistake) in [("max_keys: 5", true), ("recent: 5", false)] {
-        let yaml = format!("policies: {{ a: {{ limits: [1/s], track: {{ {track} }} }} }}\n");
-        let file = folder.write("tollgate.yaml", yaml).display().to_string();
-        let (code, _, error) = run(["config", "check", &file]);
-        let warning = format!(
-            "warning: {file}:1:40: policies.a.track: records nothing; set recent, usage or timeline, or \
-             remove it\n"
-        );
-        assert_eq!((code, error), (0, if is_mistake { warning } else { String::new() }), "{track}");
-    }
-}
-
-#[test]
 fn a_key_without_its_braces_causes_a_warning_of_check() {
     let folder = Folder::create();
     let yaml = |key: &str| {

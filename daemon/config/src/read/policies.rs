@@ -55,7 +55,7 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<PolicyTable, Invalid> {
 
 /// Reads a policy with its overrides and tiers, its file with more overrides, and what it tracks.
 fn read_one(fields: &SectionReader<'_>, table: &mut PolicyTable) -> Result<(), Invalid> {
-    let track = track::read(&fields.section("track"));
+    let track = track(fields);
     let overrides = overrides(fields, &mut table.overrides);
     let policies = &mut table.policies;
     let tiers = tiers(fields);
@@ -78,6 +78,17 @@ fn read_one(fields: &SectionReader<'_>, table: &mut PolicyTable) -> Result<(), I
     }
     table.tracks.extend(track?.map(|track| (name(), track)));
     Ok(())
+}
+
+fn track(fields: &SectionReader<'_>) -> Result<Option<Track>, Invalid> {
+    const BOUNDS: [&str; 3] = ["max_keys", "max_bytes", "keep"];
+    if let Some(Content::Fields(found)) = fields.field_entry("track").map(|entry| &entry.content)
+        && found.iter().all(|(name, _)| BOUNDS.contains(&&*name.text))
+    {
+        let message = "records nothing; set recent, usage or timeline, or remove it";
+        return Err(fields.report("track", message));
+    }
+    track::read(&fields.section("track"))
 }
 
 fn policy(fields: &SectionReader<'_>) -> Result<Policy, Invalid> {

@@ -47,18 +47,6 @@ impl LoadedConfig {
         warnings.into_iter().flatten().collect()
     }
 
-    /// The fields `track` that record nothing.
-    pub(super) fn empty_tracks(&self) -> Vec<ConfigError> {
-        let policies = self.tree.get("policies").map(|entry| &entry.content);
-        let Some(Content::Fields(policies)) = policies else { return Vec::new() };
-        let tracks =
-            policies.iter().filter_map(|(name, policy)| Some((&name.text, policy.get("track")?)));
-        let empty = tracks.filter(|(name, _)| !self.config.tracks.contains_key(*name));
-        let message = "records nothing; set recent, usage or timeline, or remove it";
-        let path = |name: &str| join(&join("policies", name), "track");
-        empty.map(|(name, track)| self.warning_at(&path(name), message, &track.origin)).collect()
-    }
-
     /// The keys of rules that are the name of a placeholder, such as `ip`, without its braces.
     pub(super) fn keys_without_braces(&self) -> Vec<ConfigError> {
         let mut warnings = Vec::new();

@@ -25,7 +25,6 @@ impl LoadedConfig {
             warnings.extend(self.warning("operators", message));
         }
         warnings.extend(self.open_listeners());
-        warnings.extend(self.empty_tracks());
         warnings.extend(self.unused_leases());
         warnings.extend(self.keys_without_braces());
         warnings.extend(self.unused_keys());
