@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep};
 use tollgate::Timestamp;
 use tollgate_redis::{Script, ScriptReply};
-use tollgate_store::Failure;
+use tollgate_store::{Failure, FailureKind};
 
 use super::pending::parse_note;
 use super::{RedisStorage, malformed};
@@ -21,6 +23,9 @@ static RECORD: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("rec
 
 /// How many members of an index a call visits, in about a millisecond.
 const MAX_VISITED: &str = "2000";
+/// How long a query is repeated while a slot moves, and the delay between repetitions.
+const MAX_MOVE: Duration = Duration::from_secs(3);
+const MOVE_DELAY: Duration = Duration::from_millis(20);
 /// How many totals a call reads.
 const MAX_USAGES: usize = 100;
 
@@ -85,7 +90,7 @@ impl RedisStorage {
                 MAX_VISITED.into(),
                 expiry.clone().into(),
             ];
-            let reply = self.store.run_script(partition, &KEYS, &names, &arguments).await?;
+            let reply = self.query(partition, &KEYS, &names, &arguments).await?;
             let mut words = words(reply)?.into_iter();
             let (Some(rank), Some(member)) = (words.next(), words.next()) else {
                 return Err(malformed());
@@ -118,7 +123,7 @@ impl RedisStorage {
                 .iter()
                 .map(|key| self.store.extension_name(partition, &tracked.name, "k", key))
                 .collect();
-            let reply = self.store.run_script(partition, &USAGE, &names, &[]).await?;
+            let reply = self.query(partition, &USAGE, &names, &[]).await?;
             let ScriptReply::List(rows) = reply else { return Err(malformed()) };
             let mut usages = Vec::new();
             for (key, row) in keys.iter().zip(rows) {
@@ -131,6 +136,28 @@ impl RedisStorage {
         Ok(try_join_all(calls).await?.into_iter().flatten().collect())
     }
 
+    /// Runs a script that only reads, and repeats it while the slot of its keys moves.
+    async fn query(
+        &self,
+        partition: u16,
+        script: &Script,
+        keys: &[Vec<u8>],
+        arguments: &[Vec<u8>],
+    ) -> Result<ScriptReply, Failure> {
+        let start = Instant::now();
+        let mut has_moved = false;
+        loop {
+            let reply = self.store.run_script(partition, script, keys, arguments).await;
+            let Err(failure) = &reply else { return reply };
+            // After a move, the server may be one that is not connected yet.
+            has_moved |= failure.kind == FailureKind::TryAgain;
+            if !has_moved || start.elapsed() > MAX_MOVE {
+                return reply;
+            }
+            sleep(MOVE_DELAY).await;
+        }
+    }
+
     /// The record of a key.
     pub(crate) async fn key(
         &self,
@@ -140,7 +167,7 @@ impl RedisStorage {
     ) -> Result<Option<KeyRecord>, Failure> {
         let partition = self.store.partition_of(key);
         let name = self.store.extension_name(partition, &tracked.name, "k", key);
-        let reply = self.store.run_script(partition, &RECORD, &[name], &[]).await?;
+        let reply = self.query(partition, &RECORD, &[name], &[]).await?;
         let fields = words(reply)?;
         if fields.is_empty() {
             return Ok(None);
