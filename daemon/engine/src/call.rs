@@ -67,6 +67,22 @@ impl<'a> CheckRequest<'a> {
         Ok(self)
     }
 
+    /// Sets a note that the client's gateway has formed from a request. It is shortened to its
+    /// maximum length, because no value of a request may prevent a decision.
+    #[must_use]
+    pub fn with_shortened_note(mut self, note: Option<&[u8]>) -> Self {
+        self.note = note.map(|note| {
+            let mut note = String::from_utf8_lossy(note);
+            if note.len() > MAX_NOTE_BYTES {
+                let is_end = |end: &usize| note.is_char_boundary(*end);
+                let end = (0..=MAX_NOTE_BYTES).rev().find(is_end).unwrap_or(0);
+                note.to_mut().truncate(end);
+            }
+            Cow::Owned(note.into_owned())
+        });
+        self
+    }
+
     /// The check as the store takes it.
     pub(crate) fn as_check(&self) -> Check<'_> {
         Check { policy: &self.policy, key: &self.key, cost: self.cost }

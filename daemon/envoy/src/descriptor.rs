@@ -79,6 +79,13 @@ impl Target<'_> {
         }
     }
 
+    pub(super) fn note(&self) -> Option<&str> {
+        match self {
+            Target::Policy(target) => target.note.as_deref(),
+            Target::Rule(_) | Target::Unlimited | Target::UnknownDomain => None,
+        }
+    }
+
     /// The name in the response.
     pub(super) fn name(&self) -> &str {
         match self {

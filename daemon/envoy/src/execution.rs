@@ -247,7 +247,8 @@ fn call<'a, 'r>(operation: Operation, check: CheckRequest<'a>, counting: Countin
 
 fn check<'a>(descriptor: &'a Descriptor<'_>, policy: &'a Policy, cost: Cost) -> CheckRequest<'a> {
     let key = Cow::Borrowed(descriptor.target.key().as_bytes());
-    CheckRequest::new(Cow::Borrowed(policy), key, cost)
+    let request = CheckRequest::new(Cow::Borrowed(policy), key, cost);
+    request.with_shortened_note(descriptor.target.note().map(str::as_bytes))
 }
 
 /// Whether a cost exceeds the capacity of a policy that charges denied requests too.

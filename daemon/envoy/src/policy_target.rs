@@ -19,6 +19,8 @@ pub(super) struct PolicyTarget<'a> {
     /// The policy; with the limit of the request, if that has one, in place of its own.
     pub(super) policy: Cow<'a, Policy>,
     pub(super) key: String,
+    /// The value of the entry that is the note, if the descriptor has it.
+    pub(super) note: Option<String>,
     /// The unit of the request's limit if that admits nothing, so that the policy does not decide.
     pub(super) zero_unit: Option<Unit>,
 }
@@ -37,7 +39,8 @@ impl<'a> PolicyTarget<'a> {
             return Ok(None);
         }
         authorize_changes(context, descriptor, false)?;
-        let key = entries_key(context, entries, index)?;
+        let (entries, note) = split_note(context, entries);
+        let key = entries_key(context, &entries, index)?;
         let selector = PolicySelector { policy: Some(domain), ..PolicySelector::default() };
         let policy = context.request.resolve(selector, key.as_bytes())?;
         if policy.has_concurrent() && hits(descriptor, 0) != Hits::Charge(Cost::ZERO) {
@@ -51,8 +54,25 @@ impl<'a> PolicyTarget<'a> {
             None => (policy, None),
             Some(limit) => with_limit(policy, limit, index)?,
         };
-        Ok(Some(PolicyTarget { policy, key, zero_unit }))
+        Ok(Some(PolicyTarget { policy, key, note, zero_unit }))
     }
+}
+
+/// The key and the value of an entry.
+type Entry<'v> = (&'v str, &'v str);
+
+/// The entries of the key, and the note.
+fn split_note<'e, 'v>(
+    context: &EnvoyContext<'_>,
+    entries: &'e [Entry<'v>],
+) -> (Cow<'e, [Entry<'v>]>, Option<String>) {
+    let note_entry = context.request.active.envoy.note_entry.as_deref();
+    let is_note = |(key, _): &Entry<'_>| Some(*key) == note_entry;
+    let Some((_, note)) = entries.iter().find(|entry| is_note(entry)) else {
+        return (Cow::Borrowed(entries), None);
+    };
+    let others = entries.iter().copied().filter(|entry| !is_note(entry));
+    (Cow::Owned(others.collect()), Some((*note).to_owned()))
 }
 
 /// The key of the entries.
@@ -62,7 +82,7 @@ fn entries_key(
     index: usize,
 ) -> Result<String, EnvoyError> {
     if entries.is_empty() {
-        let detail = format!("descriptors[{index}] has no entries; send at least one");
+        let detail = format!("descriptors[{index}] has no entries for its key; send at least one");
         return Err(Problem::bad_request(detail).into());
     }
     let most = context.request.active.bounds.key_bytes;

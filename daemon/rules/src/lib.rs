@@ -124,6 +124,8 @@ pub struct RuleCheck {
     pub cost: Cost,
     /// What happens to a request without a value for the key.
     pub on_missing: OnMissing,
+    /// The template of the note, which the policy records and which decides nothing.
+    pub note: Option<Template>,
 }
 
 /// What happens to a request without a value for the key.
@@ -197,6 +199,16 @@ pub struct MatchedCheck<'a> {
     pub tier: Option<Vec<u8>>,
     /// The cost of the request.
     pub cost: Cost,
+    /// The note, if it has a value.
+    pub note: Option<Vec<u8>>,
+}
+
+impl MatchedCheck<'_> {
+    /// Whether both charge the same.
+    fn charges_like(&self, other: &Self) -> bool {
+        let charge = |check: &Self| (check.policy, check.cost);
+        charge(self) == charge(other) && self.key == other.key && self.tier == other.tier
+    }
 }
 
 impl Rules {
@@ -272,12 +284,13 @@ impl Rules {
         Ok(None)
     }
 
-    /// Whether a key or tier uses claims of a token, so that token validation must be configured.
+    /// Whether a key, tier or note uses claims of a token, so that token validation must be configured.
     #[must_use]
     pub fn uses_jwt(&self) -> bool {
         let checks = self.rules.iter().flat_map(|rule| &rule.checks);
-        let mut templates =
-            checks.flat_map(|check| [Some(&check.key), check.tier.as_ref()]).flatten();
+        let mut templates = checks
+            .flat_map(|check| [Some(&check.key), check.tier.as_ref(), check.note.as_ref()])
+            .flatten();
         templates.any(|template| template.sources().any(|source| matches!(source, Source::Jwt(_))))
     }
 
@@ -355,8 +368,8 @@ impl Rule {
     ) -> Result<Result<(), (KeyError, OnMissing)>, KeyError> {
         for check in &self.checks {
             match check.resolve(facts, path, key_bytes) {
-                Ok(matched) if !checks.contains(&matched) => checks.push(matched),
-                Ok(_) => {}
+                Ok(matched) if checks.iter().any(|check| check.charges_like(&matched)) => {}
+                Ok(matched) => checks.push(matched),
                 Err(KeyError::Missing(_)) if check.on_missing == OnMissing::Skip => {}
                 Err(error @ KeyError::Missing(_)) => return Ok(Err((error, check.on_missing))),
                 Err(other) => return Err(other),
@@ -370,8 +383,8 @@ impl RuleCheck {
     /// A check of cost 1 that denies requests without a value for the key.
     #[must_use]
     pub fn new(policy: &str, key: Template) -> Self {
-        let (tier, on_missing) = (None, OnMissing::default());
-        RuleCheck { policy: policy.into(), key, tier, cost: Cost::ONE, on_missing }
+        let (tier, on_missing, note) = (None, OnMissing::default(), None);
+        RuleCheck { policy: policy.into(), key, tier, cost: Cost::ONE, on_missing, note }
     }
 
     fn resolve(
@@ -386,6 +399,8 @@ impl RuleCheck {
             None | Some(Err(KeyError::Missing(_))) => None,
             Some(tier) => Some(tier?),
         };
-        Ok(MatchedCheck { policy: &self.policy, key, tier, cost: self.cost })
+        // A note decides nothing, so a request without one is decided like others.
+        let note = self.note.as_ref().and_then(|note| note.key(facts, path, usize::MAX).ok());
+        Ok(MatchedCheck { policy: &self.policy, key, tier, cost: self.cost, note })
     }
 }

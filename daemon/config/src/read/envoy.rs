@@ -30,6 +30,8 @@ pub struct Envoy {
     pub response_headers: bool,
     /// Whether responses contain dynamic metadata.
     pub dynamic_metadata: bool,
+    /// The key of the entry that is the note of a descriptor of a policy, if any.
+    pub note_entry: Option<String>,
     /// Whether every request is admitted.
     pub shadow: bool,
     /// Whether the metrics page also contains the names of envoyproxy/ratelimit.
@@ -169,6 +171,7 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), 
         refunds_and_limits: fields.get("refunds_and_limits")?,
         response_headers: fields.get("response_headers")?,
         dynamic_metadata: fields.get("dynamic_metadata")?,
+        note_entry: note_entry(fields)?,
         shadow: fields.get("shadow")?,
         reference_metrics: fields.get("reference_metrics")?,
         compare: compare(&fields.section("compare"))?,
@@ -180,6 +183,15 @@ pub(super) fn read(fields: &SectionReader<'_>) -> Result<(Envoy, Arc<Domains>), 
         None => domains(fields, &paths, &envoy.read_options())?,
     };
     Ok((envoy, Arc::new(domains)))
+}
+
+fn note_entry(fields: &SectionReader<'_>) -> Result<Option<String>, Invalid> {
+    let key: Option<String> = fields.get("note_entry")?;
+    if key.as_deref() == Some("") {
+        let message = "\"\" is the key of no entry; write one, such as user, or remove the field";
+        return Err(fields.report("note_entry", message));
+    }
+    Ok(key)
 }
 
 fn compare(fields: &SectionReader<'_>) -> Result<Option<CompareOptions>, Invalid> {

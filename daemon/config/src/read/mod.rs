@@ -28,7 +28,7 @@ pub(super) fn config(fields: &SectionReader<'_>, is_complete: bool) -> Result<Co
         _ => Ok(()),
     };
     let policies = policies::read(fields);
-    let rules = rules::read(fields, policies.as_ref().ok().map(|read| &read.policies));
+    let rules = rules::read(fields, policies.as_ref().ok());
     let jwt = rules::jwt(&fields.section("jwt"), rules.as_ref().ok());
     let headers = operation::headers(fields);
     let envoy = envoy::read(&fields.section("envoy"));

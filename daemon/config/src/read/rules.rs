@@ -1,19 +1,21 @@
 //! `rules`, `default` and `jwt`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate::Policies;
 use tollgate_document::{Name, did_you_mean};
 use tollgate_rules::{HeaderMatcher, Jwt, KeySet, Match, Rule, RuleCheck, Rules, Template};
 
 use crate::fields::{Invalid, SectionReader};
+use crate::read::policies::PolicyTable;
+use crate::read::track::Track;
 use crate::schema::Value;
 use crate::tree::{Content, Entry};
 
 pub(super) fn read(
     root: &SectionReader<'_>,
-    policies: Option<&Policies>,
+    table: Option<&PolicyTable>,
 ) -> Result<Rules, Invalid> {
     let names = root.named("policies");
     let readers = root.sections("rules");
@@ -26,8 +28,8 @@ pub(super) fn read(
         path_case: root.get("path_case")?,
         ambiguous_paths: root.get("ambiguous_paths")?,
     };
-    let Some(policies) = policies else { return Ok(rules) };
-    rules.check(policies).map_err(|error| {
+    let Some(table) = table else { return Ok(rules) };
+    rules.check(&table.policies).map_err(|error| {
         let Some(rule) = readers.get(error.rule) else { return Invalid };
         let Ok(checks) = checks(rule) else { return Invalid };
         match error.check.and_then(|check| checks.get(check)) {
@@ -35,7 +37,28 @@ pub(super) fn read(
             None => rule.report(error.field, error.message),
         }
     })?;
+    for (reader, rule) in readers.iter().zip(&rules.rules) {
+        for (fields, check) in checks(reader)?.iter().zip(&rule.checks) {
+            check_note(fields, check, &table.tracks)?;
+        }
+    }
     Ok(rules)
+}
+
+/// Reports a note that its policy does not record.
+fn check_note(
+    fields: &SectionReader<'_>,
+    check: &RuleCheck,
+    tracks: &BTreeMap<String, Track>,
+) -> Result<(), Invalid> {
+    let is_recorded = tracks.get(&*check.policy).is_some_and(|track| track.recent > 0);
+    let Some(note) = check.note.as_ref().filter(|_| !is_recorded) else { return Ok(()) };
+    let message = format!(
+        "policy {:?} does not record the note {:?}; add track: {{ recent: 20 }} to the policy",
+        check.policy,
+        note.to_string()
+    );
+    Err(fields.report("note", message))
 }
 
 fn rule(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<Rule, Invalid> {
@@ -49,7 +72,7 @@ fn rule(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<Rule, 
 
 /// The readers of the checks: that of the rule itself if it has the fields of a single check.
 fn checks<'a>(fields: &SectionReader<'a>) -> Result<Vec<SectionReader<'a>>, Invalid> {
-    let short = ["policy", "key", "tier", "cost", "on_missing"];
+    let short = ["policy", "key", "tier", "cost", "on_missing", "note"];
     let short = short.into_iter().find(|short| fields.field_entry(short).is_some());
     match (fields.field_entry("checks"), short) {
         (Some(_), Some(name)) => {
@@ -97,6 +120,7 @@ fn check(fields: &SectionReader<'_>, policies: &[(Name, Entry)]) -> Result<RuleC
         tier: fields.get("tier")?,
         cost: fields.get("cost")?,
         on_missing: fields.get("on_missing")?,
+        note: fields.get("note")?,
     })
 }
 

@@ -354,6 +354,9 @@ sections! {
         dynamic_metadata: BOOL, "false" =>
             "Whether responses to Envoy contain the domain, the descriptors and the rule's \
              `metadata` as dynamic metadata.";
+        note_entry: TEXT, "null" =>
+            "The key of the entry that is the note of a descriptor of a policy, and no part of its \
+             key. The policy records the first 256 bytes of its value with `track.recent`.";
         shadow: BOOL, "false" => "Whether every request is admitted, regardless of its limits.";
         reference_metrics: BOOL, "false" =>
             "Whether the metrics page also contains metrics under the names of \
@@ -472,6 +475,14 @@ const ON_MISSING: Field = Field::new(
      value.",
 );
 
+const NOTE: Field = Field::new(
+    "note",
+    text(&format::TEMPLATE),
+    "null",
+    "The note of a request, as a template like `key`. The policy records its first 256 bytes with \
+     `track.recent`. A request without a value has no note.",
+);
+
 /// A rule has its checks in `checks`, or the fields of a single check.
 static RULE: Section = Section {
     fields: &[
@@ -487,7 +498,8 @@ static RULE: Section = Section {
         TIER,
         COST,
         ON_MISSING,
+        NOTE,
     ],
 };
 
-static CHECK: Section = Section { fields: &[RULE_POLICY, KEY, TIER, COST, ON_MISSING] };
+static CHECK: Section = Section { fields: &[RULE_POLICY, KEY, TIER, COST, ON_MISSING, NOTE] };

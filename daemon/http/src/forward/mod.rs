@@ -169,7 +169,8 @@ async fn execute(
             false => no_decision(error.detail()),
         })?;
         report_unknown_tier(check, &policy, context, state);
-        checks.push(CheckRequest::new(policy, Cow::Borrowed(&check.key), check.cost));
+        let request = CheckRequest::new(policy, Cow::Borrowed(&check.key), check.cost);
+        checks.push(request.with_shortened_note(check.note.as_deref()));
     }
     let action = Action::Execute(Operation::Check { lease: None });
     let mut call = Call::new(action, Checks::Several(checks));

@@ -236,6 +236,31 @@ fn tier_without_a_value_is_the_default_tier() {
     assert_eq!(outcome(&rules, &facts("/", &headers)), several);
 }
 
+/// A client chooses the values, so that none of them may change the decision.
+#[test]
+fn a_note_neither_fails_a_check_nor_adds_one() {
+    let note = Some(Template::parse("{method}:{path.2}:{header.x-user}").unwrap());
+    let check = RuleCheck { note, ..check("api {ip}") };
+    let rules =
+        Rules { rules: vec![Rule { checks: vec![check], ..Rule::default() }], ..Rules::default() };
+    let long = format!("x-user: {}", "7".repeat(300));
+    for (path, lines, expected) in [
+        ("/a/b", &["x-user: 42"][..], Some("GET:b:42".to_owned())),
+        ("/a/b", &[&long], Some(format!("GET:b:{}", "7".repeat(300)))),
+        ("/a/b", &[], None),
+        ("/a/b", &["x-user: 42", "x-user: 43"], None),
+        // Servers read this path in two ways, which differ in the second segment; one is noted.
+        ("/a%2Fx/b", &["x-user: 42"], Some("GET:x:42".to_owned())),
+    ] {
+        let headers = headers(lines);
+        let Ok(RuleOutcome::Checks(checks)) = rules.evaluate(&facts(path, &headers), 64) else {
+            panic!("{path} {lines:?}")
+        };
+        assert_eq!(checks.len(), 1, "{path}");
+        assert_eq!(checks[0].note, expected.map(String::into_bytes), "{path} {lines:?}");
+    }
+}
+
 #[test]
 fn rules_with_unusable_checks_are_rejected() {
     const CONCURRENT: &str = "2 concurrent lease 60s";

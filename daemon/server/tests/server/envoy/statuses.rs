@@ -198,7 +198,10 @@ async fn undecidable_requests_are_rejected_with_the_reason() {
     let daemon = Daemon::start_with_options(|config| config.limits.key_bytes = 64).await;
     let mut client = connect(&daemon).await;
     for (request, error) in [
-        ("log | ".to_owned(), "InvalidArgument: descriptors[0] has no entries; send at least one"),
+        (
+            "log | ".to_owned(),
+            "InvalidArgument: descriptors[0] has no entries for its key; send at least one",
+        ),
         (
             format!("log | user=7 | user={}", "7".repeat(60)),
             "InvalidArgument: descriptors[1] has a key of 65 bytes, more than the maximum of \

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tollgate_server::Config;
 
 use super::access;
+use crate::forward_auth::ForwardedRequest;
 use crate::openapi::assert_documented;
 use crate::resp::RespClient;
 use crate::support::daemon::{Daemon, POLICIES};
@@ -61,6 +62,59 @@ async fn each_decision_is_recorded_once_with_its_note() {
     assert_eq!(inspect(&daemon, "user:2").await.get("usage"), None);
     let long = json!({ "policy": "bucket", "key": "k", "note": "n".repeat(257) }).to_string();
     daemon.post("/v1/check", &long).await.assert(400, "note has 257 bytes", "a long note");
+}
+
+/// The notes of a key, the newest first.
+fn notes(record: &Value) -> Vec<Value> {
+    record["recent"].as_array().unwrap().iter().map(|note| note["note"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_rule_notes_a_value_of_the_request() {
+    let daemon = Daemon::start_with(
+        "trusted_proxies: [127.0.0.1]\n\
+         policies: { tracked: { limits: [100/s], track: { recent: 5 } } }\n\
+         rules: [{ policy: tracked, key: \"{ip}\", note: \"{method} of {header.x-user}\" }]\n",
+    )
+    .await;
+    let long = format!("x-user: {}", "ü".repeat(200));
+    for headers in [&["x-user: ada"][..], &[], &["x-user: ada", "x-user: bob"], &[&long]] {
+        let request = ForwardedRequest::to("/a").before(headers);
+        request.send(&daemon, "nginx").await.assert(200, "", "a note changes no decision");
+    }
+    let mut found = notes(&inspect(&daemon, "203.0.113.7").await);
+    // The clock stands still, so the order is not that of the requests.
+    found.sort_by_key(Value::to_string);
+    // 256 bytes less the 7 before the value, in characters of two bytes.
+    let shortened = format!("GET of {}", "ü".repeat(124));
+    assert_eq!(found, [json!("GET of ada"), json!(shortened), json!(null), json!(null)]);
+}
+
+#[tokio::test]
+async fn an_entry_of_a_descriptor_is_the_note_and_no_part_of_the_key() {
+    let daemon = Daemon::start_with(
+        "envoy: { note_entry: user }\n\
+         policies: { tracked: { limits: [1/h log], track: { recent: 5 } } }\n",
+    )
+    .await;
+    let entry = |key: &str, value: &str| json!({ "key": key, "value": value });
+    let check = async |entries: Vec<Value>| {
+        let body = json!({ "domain": "tracked", "descriptors": [{ "entries": entries }] });
+        daemon.post("/json", &body.to_string()).await
+    };
+    let address = entry("address", "203.0.113.7");
+    let code = |response: &crate::support::client::Response| {
+        let answer: Value = serde_json::from_str(&response.body).unwrap();
+        answer["overallCode"].clone()
+    };
+    let first = check(vec![entry("user", "ada"), address.clone()]).await;
+    let second = check(vec![address, entry("user", &"b".repeat(300))]).await;
+    assert_eq!((code(&first), code(&second)), (json!("OK"), json!("OVER_LIMIT")), "one key");
+    let mut found = notes(&inspect(&daemon, "address=203.0.113.7").await);
+    found.sort_by_key(Value::to_string);
+    assert_eq!(found, [json!("ada"), json!("b".repeat(256))]);
+    let alone = check(vec![entry("user", "ada")]).await;
+    alone.assert(400, "", "a descriptor without a key");
 }
 
 #[tokio::test]
