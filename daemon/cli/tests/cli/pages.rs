@@ -60,6 +60,8 @@ fn http_examples_have_the_shown_responses() {
     assert_eq!(logins, settled);
     let bans = run_http_examples("docs/recipes.md", "\n## Ban an address");
     assert_eq!(bans, ["inspect".to_owned()].into());
+    let users = run_http_examples("docs/recipes.md", "\n## Find the users behind an address");
+    assert_eq!(users, ["check", "inspect"].map(str::to_owned).into());
     let operations = run_http_examples("docs/http-api.md", "### Examples\n");
     let api: Value = serde_json::from_str(&read_repository("docs/openapi.json")).unwrap();
     for (path, methods) in api["paths"].as_object().unwrap() {
