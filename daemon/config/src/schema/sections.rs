@@ -479,8 +479,7 @@ const NOTE: Field = Field::new(
     "note",
     text(&format::TEMPLATE),
     "null",
-    "The note of a request, as a template like `key`. The policy records its first 256 bytes with \
-     `track.recent`. A request without a value has no note.",
+    "The note of a request, as a template like `key`; `track.recent` keeps its first 256 bytes.",
 );
 
 /// A rule has its checks in `checks`, or the fields of a single check.
