@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 
+/// The header of gRPC for the deadline of the call.
+const GRPC_HEADER: HeaderName = HeaderName::from_static("grpc-timeout");
 /// The header of Envoy for the deadline of the client's request, in milliseconds.
-const ENVOY_HEADER: &str = "x-envoy-expected-rq-timeout-ms";
+const ENVOY_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 
 /// Three fifths of the time that the caller waits, so that the response reaches it in time.
 pub(super) fn deadline_from(headers: &HeaderMap) -> Duration {
-    let text = |name| headers.get(name).and_then(|header| header.to_str().ok());
-    let call_timeout = text("grpc-timeout").and_then(parse_timeout);
+    let text = |name: HeaderName| headers.get(name).and_then(|header| header.to_str().ok());
+    let call_timeout = text(GRPC_HEADER).and_then(parse_timeout);
     let envoy_timeout =
         text(ENVOY_HEADER).and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
     let left = call_timeout.into_iter().chain(envoy_timeout).min();
@@ -62,7 +64,7 @@ mod tests {
             (None, None, None),
         ] {
             let mut headers = HeaderMap::new();
-            let all = [("grpc-timeout", call_timeout), (ENVOY_HEADER, envoy_timeout)];
+            let all = [(GRPC_HEADER, call_timeout), (ENVOY_HEADER, envoy_timeout)];
             for (name, value) in all.into_iter().filter_map(|(name, value)| Some((name, value?))) {
                 headers.insert(name, value.parse().unwrap());
             }

@@ -14,7 +14,7 @@ mod reply;
 mod value;
 
 use hyper::body::Incoming;
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Request};
 use tollgate::{Decision, Policy};
 use tollgate_engine::{Engine, LogThrottle, OPERATIONS, OperationSpec, Remote};
@@ -33,9 +33,12 @@ pub fn decision_json(policy: &Policy, decision: &Decision) -> String {
     json::decision(policy, decision, None)
 }
 
+/// A name that is parsed at compile time, not in each request.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
 /// The header `traceparent` of a request.
 pub fn traceparent(headers: &HeaderMap) -> Option<&str> {
-    headers.get("traceparent")?.to_str().ok()
+    headers.get(TRACEPARENT)?.to_str().ok()
 }
 
 /// The resource at a path.
