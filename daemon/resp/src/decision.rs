@@ -239,12 +239,16 @@ fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspecti
     }
 }
 
-fn flag(out: &mut ReplyBuffer, name: &[u8], value: bool) {
+// Names have types with their lengths, so that the compiler copies them without a call.
+
+#[inline]
+fn flag<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], value: bool) {
     out.raw(name);
     out.boolean(value);
 }
 
-fn word(out: &mut ReplyBuffer, name: &[u8], word: &str) {
+#[inline]
+fn word<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], word: &str) {
     out.raw(name);
     out.text(word);
 }
@@ -254,12 +258,14 @@ fn display(out: &mut ReplyBuffer, name: &[u8], value: impl Display) {
     out.display(value);
 }
 
-fn count(out: &mut ReplyBuffer, name: &[u8], count: u64) {
+#[inline]
+fn count<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], count: u64) {
     out.raw(name);
     out.count(count);
 }
 
-fn time(out: &mut ReplyBuffer, name: &[u8], time: Option<Micros>) {
+#[inline]
+fn time<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], time: Option<Micros>) {
     out.raw(name);
     match time {
         Some(time) => out.count(time.get()),
