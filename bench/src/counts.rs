@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-/// Hash functions with random seeds move a count by less than one percent.
+/// Hash functions with random seeds move a count by about one percent.
 const TOLERANCE_PERCENT: u64 = 3;
 
 /// The cost of one operation.
