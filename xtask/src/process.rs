@@ -15,6 +15,14 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn cargo(root: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).arg(subcommand).stdin(Stdio::null());
+    // Build scripts such as that of `ring` run again if they change. With those of this package, all that
+    // needs `ring` would be compiled twice: here, and by the next command outside.
+    let variables = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in variables {
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     let takes_locked = ["bench", "build", "clippy", "doc", "test"].contains(&subcommand);
     if takes_locked && env::var_os("CI").is_some() {
         command.arg("--locked");
@@ -170,6 +178,16 @@ mod tests {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["test", "--", ""]).env("RUSTFLAGS", "--cfg loom").env_remove("CI");
         assert_eq!(display(&command), "RUSTFLAGS='--cfg loom' cargo test -- ''");
+    }
+
+    #[test]
+    fn cargo_does_not_get_the_variables_of_this_package() {
+        let command = cargo(Path::new("."), "build");
+        let removed = command.get_envs().filter(|(_, value)| value.is_none());
+        let removed: Vec<_> = removed.filter_map(|(name, _)| name.to_str()).collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {
+            assert!(removed.contains(&name), "{removed:?}");
+        }
     }
 
     #[test]
