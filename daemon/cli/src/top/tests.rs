@@ -33,8 +33,10 @@ fn key(name: &str, allowed: u64, denied: u64) -> Key {
 fn view() -> View {
     let mut view = View::new("http://127.0.0.1:9090".to_owned(), overview(100, 500, 20), None);
     apply(&mut view, overview(100, 500, 20), vec![key("user:1", 400, 20)]);
-    let keys =
-        vec![key("user:1", 5_400, 45), key("a key that is longer than its column \u{1b}[2J", 2, 0)];
+    let keys = vec![
+        key("user:1", 5_400, 45),
+        key("a key of more characters than its column \u{1b}[2J", 2, 0),
+    ];
     apply(&mut view, overview(102, 5_500, 45), keys);
     view
 }
@@ -72,7 +74,7 @@ login                            0         0           0           0           0
 keys of api
 KEY                        RATE/S▼  DENIED/S     ALLOWED      DENIED        LAST
 user:1                       2,512      12.5       5,400          45      2s ago
-a key that is longer tha         -         -           2           0      2s ago
+a key of more characters         -         -           2           0      2s ago
 ↑↓ policy  Enter its keys  s or 1-6 sort  / filter  Space pause  q quit
 ";
     assert_eq!(lines(&view()), EXPECTED);
@@ -84,12 +86,12 @@ fn keys_of_the_keyboard_sort_and_filter_the_table_in_focus() {
     press(&mut view, &[KeyCode::Enter, KeyCode::Char('1')]);
     let sorted = lines(&view);
     let position = |name| sorted.find(name).unwrap();
-    assert!(position("a key that") < position("user:1"), "{sorted}");
+    assert!(position("a key of") < position("user:1"), "{sorted}");
     press(&mut view, &"/user:q".chars().map(KeyCode::Char).collect::<Vec<_>>());
     assert_eq!(view.subject().prefix, "user:q", "q is a character of the filter");
     assert!(lines(&view).contains("keys beginning with: user:q_"), "{}", lines(&view));
     press(&mut view, &[KeyCode::Backspace, KeyCode::Enter]);
-    assert!(!lines(&view).contains("a key that"), "{}", lines(&view));
+    assert!(!lines(&view).contains("a key of"), "{}", lines(&view));
     press(&mut view, &[KeyCode::Esc, KeyCode::Esc, KeyCode::Down]);
     assert_eq!((view.subject().prefix.as_str(), view.policy()), ("", "login"));
     assert!(!view.press(KeyEvent::from(KeyCode::Char('q'))));

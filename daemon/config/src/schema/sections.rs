@@ -238,11 +238,9 @@ sections! {
         limits: list(&format::LIMIT), "", required("a policy needs a limit, such as \"10/s\"") =>
             "The limits. All of them apply, and a request is charged to all of them or to none.";
         mode: keyword(&["exact", "leased"]), "exact" =>
-            "How requests are decided: `exact` queries the store for each one; `leased` charges quota of \
-             busy keys in advance, and decides from it without the store.";
+            "Whether the store decides each request, or busy keys have quota charged in advance.";
         hold: duration(Duration::from_millis(10)), "null" =>
-            "How long quota may be held with `mode: leased`. By default what costs a tenth of a burst or \
-             a fiftieth of a sliding window, at most 1s.";
+            "How long quota may be held with `mode: leased`; by default up to 1s, see Leases.";
         on_store_error: keyword(&["local", "deny", "allow"]), "local" =>
             "The decision while the store is unavailable: `local` decides with this process's share \
              of each limit, and charges the store afterwards.";
@@ -255,8 +253,7 @@ sections! {
             "Other limits, or `unlimited`, for some keys: an exact key, a prefix followed by `*`, \
              or a network for keys that are IP addresses.";
         overrides_file: FILE, "null" =>
-            "A file with more overrides, as CSV or JSON Lines, up to 1,000,000 rows. It is \
-             reloaded when it changes.";
+            "A file of up to 1,000,000 overrides, as CSV or JSON Lines, reloaded when it changes.";
         tiers: map(&format::TIER, &LIMITS_OR_UNLIMITED), "{}" =>
             "Other limits, or `unlimited`, that a check or a rule selects with `tier`. A tier \
              replaces all limits of the policy, and an override takes precedence over a tier.";
@@ -273,8 +270,7 @@ sections! {
             "How many of the last decisions of a key are kept, each with its time, cost, answer and \
              the `note` of the request.";
         usage: BOOL, "false" =>
-            "Whether the first and the last decision, the allowed and denied requests and the total \
-             cost of a key are kept, by which `tollgate keys` orders.";
+            "Whether the first and last decision and the totals of a key are kept, for queries.";
         timeline: text(&format::TIMELINE), "null" =>
             "Allowed and denied requests and costs per interval, over a duration: `24h by 1m`.";
         max_keys: count(1, 100_000), "10000" =>
