@@ -1,6 +1,6 @@
 //! Several limiters with leases on a real server.
 #![cfg(feature = "redis")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 
@@ -64,6 +64,7 @@ async fn a_hot_key_is_decided_from_leases_and_never_exceeded() {
         let bound = burst + rate * u64::try_from(elapsed.as_millis()).unwrap() / 1_000;
         let leased = sum(&limiters, |stats| stats.leased_allowed + stats.leased_denied);
         let requests = sum(&limiters, |stats| stats.lease_requests);
+        println!("{limits}: {admitted} admitted, {leased} checks from {requests} charges");
         assert!(admitted <= bound, "{limits}: {admitted} of at most {bound}");
         assert!(
             requests > 0 && 10 * requests < leased,

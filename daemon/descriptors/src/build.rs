@@ -156,16 +156,16 @@ impl Builder {
         if config.has_numbers {
             let message = "limit cannot be combined with unit, requests_per_unit or unlimited; use \
                            one of them";
-            return Err((config.line, of_extension(message)));
+            return Err((config.line, extension_message(message)));
         }
         let mut limits = Vec::new();
         for (text, line) in &config.texts {
             let parsed = parse_limits(text);
-            limits.extend(parsed.map_err(|error| (*line, of_extension(&error.to_string())))?);
+            limits.extend(parsed.map_err(|error| (*line, extension_message(&error.to_string())))?);
         }
         let first = limits.first().map(|limit| *limit.spec());
         let policy = self.policies.combined(limits, shadow);
-        let policy = policy.map_err(|error| (config.line, of_extension(&error)))?;
+        let policy = policy.map_err(|error| (config.line, extension_message(&error)))?;
         let unit = first.and_then(|first| Unit::from_window(first.window));
         // The number is only reported; larger limits saturate it.
         let count = first.map_or(0, |first| u32::try_from(first.count).unwrap_or(u32::MAX));
@@ -173,9 +173,9 @@ impl Builder {
     }
 }
 
-/// Adds the field to a message about an extension. Messages of envoyproxy/ratelimit are reproduced
+/// The message about an extension, with its field. Messages of envoyproxy/ratelimit are reproduced
 /// unchanged.
-fn of_extension(message: &str) -> String {
+fn extension_message(message: &str) -> String {
     format!("rate_limit.limit: {message}")
 }
 

@@ -59,7 +59,7 @@ impl Policy {
         let mut default = MAX_DEFAULT_HOLD;
         for limit in declared {
             let limit = limit.spec();
-            let times = HoldTimes::of(limit)?;
+            let times = HoldTimes::new(limit)?;
             if times.longest < MIN_HOLD {
                 return Err(HoldError::TooSmall(*limit));
             }
@@ -146,7 +146,7 @@ struct HoldTimes {
 }
 
 impl HoldTimes {
-    fn of(limit: &Spec) -> Result<Self, HoldError> {
+    fn new(limit: &Spec) -> Result<Self, HoldError> {
         let Spec { count, window, kind, count_denied } = *limit;
         if count_denied {
             return Err(HoldError::Kind(*limit));

@@ -5,30 +5,22 @@
 //! the policy. Those of this process end a remembered denial at once, and those of other processes
 //! within a second: once a second, one request for the key is sent to the store.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::quality::RandomState;
 use tollgate_core::{
     Check, Cost, Decision, Micros, OnStoreError, Operation, Policy, Reason, Request, Timestamp,
 };
 use tollgate_store::Answer;
 
-const SHARDS: usize = 16;
-/// The maximum number of denials in a shard.
-const MAX_DENIALS: usize = 4_096;
-/// The maximum length of a key whose denials are remembered.
-const MAX_KEY_LEN: usize = 256;
+use super::key_table::{KeyTable, MAX_KEY_LEN, MAX_SHARD_LEN, PolicyKey};
+
 /// How often a request for a denied key is sent to the store.
 const REFRESH_INTERVAL: Micros = Micros::from_secs(1);
 
 /// The denials that this process remembers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Denials {
-    shards: [Mutex<HashMap<u64, Denial>>; SHARDS],
-    hasher: RandomState,
+    table: KeyTable<Denial>,
     /// The number of remembered denials.
     len: AtomicUsize,
     hits: AtomicU64,
@@ -36,8 +28,7 @@ pub(super) struct Denials {
 
 #[derive(Debug)]
 struct Denial {
-    policy: Policy,
-    key: Box<[u8]>,
+    subject: PolicyKey,
     cost: Cost,
     decision: Decision,
     /// When the decision was received.
@@ -46,17 +37,6 @@ struct Denial {
     until: Timestamp,
     /// When the next request is sent to the store.
     refresh_at: Timestamp,
-}
-
-impl Default for Denials {
-    fn default() -> Self {
-        Denials {
-            shards: std::array::from_fn(|_| Mutex::default()),
-            hasher: RandomState::default(),
-            len: AtomicUsize::new(0),
-            hits: AtomicU64::new(0),
-        }
-    }
 }
 
 impl Denials {
@@ -108,10 +88,11 @@ impl Denials {
         is_usable: impl FnOnce(&mut Denial) -> bool,
     ) -> Option<Answer> {
         let check = check_to_remember(request)?;
-        let hash = self.hash(check);
-        let mut shard = self.lock(hash);
+        let hash = self.table.hash(check);
+        let mut shard = self.table.lock(hash);
         let denial = shard.get_mut(&hash)?;
-        let is_denied = denial.is_of(check) && check.cost >= denial.cost && now < denial.until;
+        let is_denied =
+            denial.subject.matches(check) && check.cost >= denial.cost && now < denial.until;
         if !is_denied || !is_usable(denial) {
             return None;
         }
@@ -124,9 +105,9 @@ impl Denials {
     /// Forgets the denial of a key, also under another tier or override of the policy: they share the
     /// state of the key.
     fn forget(&self, check: &Check<'_>) {
-        let hash = self.hash(check);
-        let mut shard = self.lock(hash);
-        if shard.get(&hash).is_some_and(|denial| denial.shares_state(check)) {
+        let hash = self.table.hash(check);
+        let mut shard = self.table.lock(hash);
+        if shard.get(&hash).is_some_and(|denial| denial.subject.shares_state(check)) {
             shard.remove(&hash);
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
@@ -161,47 +142,21 @@ impl Denials {
         // The store decided after the request was sent, so the cost is not denied for too long.
         // Without a known end, the denial is refreshed until the cost is admitted.
         let until = sent_at.saturating_add(decision.retry_after.unwrap_or(Micros::MAX_WINDOW));
-        let hash = self.hash(check);
-        let mut shard = self.lock(hash);
-        if shard.len() >= MAX_DENIALS && !shard.contains_key(&hash) {
+        let hash = self.table.hash(check);
+        let mut shard = self.table.lock(hash);
+        if shard.len() >= MAX_SHARD_LEN && !shard.contains_key(&hash) {
             let before = shard.len();
             shard.retain(|_, denial| denial.until > received_at);
             self.len.fetch_sub(before - shard.len(), Ordering::Relaxed);
-            if shard.len() >= MAX_DENIALS {
+            if shard.len() >= MAX_SHARD_LEN {
                 return;
             }
         }
-        let (policy, key) = (check.policy.clone(), check.key.into());
-        let decision = decision.clone();
-        let cost = check.cost;
-        let denial = Denial { policy, key, cost, decision, received_at, until, refresh_at };
+        let (subject, decision, cost) = (PolicyKey::new(check), decision.clone(), check.cost);
+        let denial = Denial { subject, cost, decision, received_at, until, refresh_at };
         if shard.insert(hash, denial).is_none() {
             self.len.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    fn hash(&self, check: &Check<'_>) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write_u64(check.policy.name_hash());
-        hasher.write(check.key);
-        hasher.finish()
-    }
-
-    fn lock(&self, hash: u64) -> MutexGuard<'_, HashMap<u64, Denial>> {
-        #[expect(clippy::expect_used, reason = "a remainder of a small number fits usize")]
-        let index = usize::try_from(hash >> 60).expect("four bits fit usize") % SHARDS;
-        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Denial {
-    fn is_of(&self, check: &Check<'_>) -> bool {
-        self.key[..] == *check.key
-            && (self.policy.ptr_eq(check.policy) || self.policy == *check.policy)
-    }
-
-    fn shares_state(&self, check: &Check<'_>) -> bool {
-        self.key[..] == *check.key && self.policy.shares_name(check.policy)
     }
 }
 
@@ -250,6 +205,7 @@ mod tests {
     use tollgate_core::Ban;
     use tollgate_store::{Key, ManualClock};
 
+    use super::super::key_table::SHARDS;
     use super::*;
     use crate::MemoryLimiter;
 
@@ -434,6 +390,6 @@ mod tests {
             let answer = Answer { decisions: vec![decision] };
             fixture.denials.record(&request, &answer, fixture.now(), fixture.now());
         }
-        assert_eq!(fixture.denials.len.load(Ordering::Relaxed), SHARDS * MAX_DENIALS);
+        assert_eq!(fixture.denials.len.load(Ordering::Relaxed), SHARDS * MAX_SHARD_LEN);
     }
 }

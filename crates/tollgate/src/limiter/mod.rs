@@ -8,6 +8,8 @@ mod denials;
 mod histogram;
 mod identity;
 #[cfg(feature = "redis")]
+mod key_table;
+#[cfg(feature = "redis")]
 mod leases;
 #[cfg(feature = "redis")]
 mod local;

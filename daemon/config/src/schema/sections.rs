@@ -238,9 +238,9 @@ sections! {
         limits: list(&format::LIMIT), "", required("a policy needs a limit, such as \"10/s\"") =>
             "The limits. All of them apply, and a request is charged to all of them or to none.";
         mode: keyword(&["exact", "leased"]), "exact" =>
-            "Whether the store decides each request, or busy keys have quota charged in advance.";
+            "Whether the store decides each request, or quota of busy keys is charged in advance.";
         hold: duration(Duration::from_millis(10)), "null" =>
-            "How long quota may be held with `mode: leased`; by default up to 1s, see Leases.";
+            "How long quota may be held with `mode: leased`; by default at most 1s.";
         on_store_error: keyword(&["local", "deny", "allow"]), "local" =>
             "The decision while the store is unavailable: `local` decides with this process's share \
              of each limit, and charges the store afterwards.";

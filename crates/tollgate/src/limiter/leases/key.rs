@@ -1,7 +1,9 @@
 //! What this process holds of the quota of one key.
 
 use fastrand::Rng;
-use tollgate_core::{Cost, Decision, Limit, MIN_LEASE, Micros, Policy, Reason, Timestamp};
+use tollgate_core::{Cost, Decision, Limit, MIN_LEASE, Micros, Reason, Timestamp};
+
+use super::super::key_table::PolicyKey;
 
 /// A lease ends by this part of the hold time early: the clocks of the process and of the store may each
 /// be off by 500 ppm.
@@ -67,8 +69,7 @@ pub(in crate::limiter) struct Unspent {
 /// The quota of a key.
 #[derive(Debug)]
 pub(super) struct KeyLease {
-    pub(super) policy: Policy,
-    pub(super) key: Box<[u8]>,
+    pub(super) subject: PolicyKey,
     /// Distinguishes it from others of the key, earlier and later.
     id: u64,
     hold: Micros,
@@ -90,13 +91,12 @@ pub(super) struct KeyLease {
 }
 
 impl KeyLease {
-    pub(super) fn new(policy: &Policy, hold: Micros, key: &[u8], now: Now, id: u64) -> Self {
+    pub(super) fn new(subject: PolicyKey, hold: Micros, now: Now, id: u64) -> Self {
         KeyLease {
-            policy: policy.clone(),
-            key: key.into(),
             id,
             hold,
-            capacity: policy.limits().iter().map(Limit::capacity).min().unwrap_or(0),
+            capacity: subject.policy.limits().iter().map(Limit::capacity).min().unwrap_or(0),
+            subject,
             lots: Vec::new(),
             demand: Demand { since: now.monotonic, ..Demand::default() },
             charging_until: Timestamp::EPOCH,
@@ -149,8 +149,8 @@ impl KeyLease {
         // The store denies a unit for so long, or all of a window is used.
         let by_store = match decision.granted {
             0 => decision.retry_after,
-            _ if decision.remaining == 0 && self.policy.has_only_fixed_windows() => {
-                self.policy.rest_of_window(decision)
+            _ if decision.remaining == 0 && self.subject.policy.has_only_fixed_windows() => {
+                self.subject.policy.rest_of_window(decision)
             }
             _ => None,
         };
@@ -199,7 +199,7 @@ impl KeyLease {
         // Blocks are the store's to decide.
         let is_by_limits = granted.reason == Reason::Limit;
         self.exhausted = (is_partial && is_by_limits).then(|| (granted.clone(), now));
-        let window = self.policy.rest_of_window(&granted);
+        let window = self.subject.policy.rest_of_window(&granted);
         if is_partial {
             let hold = self.varied_hold();
             let wait = window.map_or(hold, |rest| rest.min(hold));
@@ -249,7 +249,7 @@ impl KeyLease {
     /// Removes lots. Token buckets are not refunded: a bucket may have been full since, and would have more
     /// than without the lease.
     fn remove(&mut self, is_removed: impl Fn(&Lot) -> bool) -> Vec<Unspent> {
-        let is_refundable = !self.policy.limits().iter().any(Limit::can_reserve);
+        let is_refundable = !self.subject.policy.limits().iter().any(Limit::can_reserve);
         let mut unspent = Vec::new();
         self.lots.retain(|lot| {
             let removed = is_removed(lot);
@@ -341,7 +341,7 @@ fn within(rate: u64, time: Micros) -> u64 {
 mod tests {
     use super::*;
     use crate::MemoryLimiter;
-    use tollgate_core::Source;
+    use tollgate_core::{Check, Policy, Source};
     use tollgate_store::{Key, ManualClock};
 
     /// A lease on a store, and the time of both.
@@ -359,7 +359,7 @@ mod tests {
             Fixture {
                 store: MemoryLimiter::builder().clock(clock.clone()).build(),
                 clock,
-                lease: KeyLease::new(&policy, policy.hold().unwrap(), b"k", now, 1),
+                lease: KeyLease::new(subject(&policy), policy.hold().unwrap(), now, 1),
             }
         }
 
@@ -395,10 +395,14 @@ mod tests {
 
         fn execute(&mut self, charge: &Charge) {
             let key = Key::new(b"k").unwrap();
-            let granted = self.store.take(&self.lease.policy, key, charge.cost).unwrap();
+            let granted = self.store.take(&self.lease.subject.policy, key, charge.cost).unwrap();
             let now = self.now();
             self.lease.grant(charge, granted, now);
         }
+    }
+
+    fn subject(policy: &Policy) -> PolicyKey {
+        PolicyKey::new(&Check::new(policy, b"k"))
     }
 
     fn costs(unspent: &[Unspent]) -> Vec<u64> {
@@ -478,8 +482,8 @@ mod tests {
     fn a_grant_for_an_earlier_lease_of_the_key_is_ignored() {
         let mut fixture = Fixture::new("1000/s");
         let charge = fixture.wait_for_charge();
-        let (policy, now) = (fixture.lease.policy.clone(), fixture.now());
-        fixture.lease = KeyLease::new(&policy, policy.hold().unwrap(), b"k", now, 2);
+        let (policy, now) = (fixture.lease.subject.policy.clone(), fixture.now());
+        fixture.lease = KeyLease::new(subject(&policy), policy.hold().unwrap(), now, 2);
         fixture.execute(&charge);
         assert!(fixture.check(1).is_none());
     }

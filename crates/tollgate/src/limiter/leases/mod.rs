@@ -8,32 +8,23 @@ mod key;
 #[cfg(test)]
 mod simulation;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foldhash::quality::RandomState;
-use tollgate_core::{Check, Cost, Decision, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_core::{Check, Cost, Decision, Micros, Operation, Request, Timestamp};
 use tollgate_redis::RedisStore;
 use tollgate_store::{Store, monotonic_micros, wall_micros};
 
+use super::key_table::{KeyTable, MAX_KEY_LEN, MAX_SHARD_LEN, PolicyKey};
 use key::{Charge, KeyLease, Now, Unspent};
 
 /// How often expired leases are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-const SHARDS: usize = 16;
-/// The most keys of a shard.
-const MAX_KEYS: usize = 4_096;
-/// The longest key that is leased.
-const MAX_KEY_LEN: usize = 256;
 
 /// The leases of this process.
 #[derive(Debug)]
 pub(super) struct Leases {
-    shards: [Mutex<HashMap<u64, KeyLease>>; SHARDS],
-    hasher: RandomState,
+    table: KeyTable<KeyLease>,
     /// The next number of a lease, which begins differently in each process.
     next_id: AtomicU64,
     spent: AtomicU64,
@@ -44,45 +35,44 @@ pub(super) struct Leases {
 /// A charge in advance, for the store.
 #[derive(Clone, Debug)]
 pub(super) struct LeaseCharge {
-    policy: Policy,
-    key: Box<[u8]>,
+    subject: PolicyKey,
     charge: Charge,
     hash: u64,
 }
 
 impl LeaseCharge {
     pub(super) fn check(&self) -> Check<'_> {
-        Check::new(&self.policy, &self.key).with_cost(self.charge.cost)
+        Check::new(&self.subject.policy, &self.subject.key).with_cost(self.charge.cost)
     }
 
     /// How long its answer is of use.
     pub(super) fn hold(&self) -> Duration {
-        self.policy.hold().map(Duration::from).unwrap_or_default()
+        self.subject.policy.hold().map(Duration::from).unwrap_or_default()
     }
 }
 
 /// Quota of a key that was not spent.
 #[derive(Clone, Debug)]
 pub(super) struct Refund {
-    policy: Policy,
-    key: Box<[u8]>,
+    subject: PolicyKey,
     unspent: Vec<Unspent>,
 }
 
 /// Refunds to the store, as one call to each node. What cannot be refunded stays charged.
 pub(super) async fn refund(store: &RedisStore, refunds: &[Refund]) {
-    let parts = refunds.iter().flat_map(|refund| refund.unspent.iter().map(move |x| (refund, x)));
-    let checks: Vec<_> = parts
-        .map(|(refund, unspent)| {
-            let check = Check::new(&refund.policy, &refund.key).with_cost(unspent.cost);
-            ([check], Operation::Refund { time: Some(unspent.charged) })
-        })
-        .collect();
-    let requests: Vec<_> = checks
-        .iter()
-        .map(|(checks, operation)| Request { operation: *operation, checks, request_id: None })
-        .collect();
-    drop(store.decide(&requests).await);
+    let mut refunded = Vec::new();
+    for Refund { subject, unspent } in refunds {
+        refunded.extend(unspent.iter().map(|unspent| {
+            let check = Check::new(&subject.policy, &subject.key).with_cost(unspent.cost);
+            (Operation::Refund { time: Some(unspent.charged) }, [check])
+        }));
+    }
+    let requests = refunded.iter().map(|(operation, checks)| Request {
+        operation: *operation,
+        checks,
+        request_id: None,
+    });
+    drop(store.decide(&requests.collect::<Vec<_>>()).await);
 }
 
 /// What follows from a check.
@@ -97,8 +87,7 @@ pub(super) struct LeaseResult {
 impl Default for Leases {
     fn default() -> Self {
         Leases {
-            shards: std::array::from_fn(|_| Mutex::default()),
-            hasher: RandomState::default(),
+            table: KeyTable::default(),
             next_id: AtomicU64::new(fastrand::u64(..)),
             spent: AtomicU64::new(0),
             denied: AtomicU64::new(0),
@@ -128,43 +117,38 @@ impl Leases {
 
     /// Decides a check of a leased policy.
     pub(super) fn decide(&self, check: &Check<'_>, hold: Micros, now: Now) -> LeaseResult {
-        let hash = self.hash(check);
-        let mut shard = self.lock(hash);
-        if shard.len() >= MAX_KEYS && !shard.contains_key(&hash) {
+        let hash = self.table.hash(check);
+        let mut shard = self.table.lock(hash);
+        if shard.len() >= MAX_SHARD_LEN && !shard.contains_key(&hash) {
             return LeaseResult::default();
         }
         let new = || {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-            KeyLease::new(check.policy, hold, check.key, now, id)
+            KeyLease::new(PolicyKey::new(check), hold, now, id)
         };
         let lease = shard.entry(hash).or_insert_with(new);
-        if !lease.is_of(check) {
+        if !lease.subject.matches(check) {
             // Another version of the policy, whose limits differ.
             *lease = new();
         }
         let result = lease.decide(check.cost, now);
         drop(shard);
-        let of_key = || (check.policy.clone(), Box::from(check.key));
         if let Some(decision) = &result.decision {
             let counter = if decision.allowed { &self.spent } else { &self.denied };
             counter.fetch_add(1, Ordering::Relaxed);
         }
         let charge = result.charge.map(|charge| {
             self.charges.fetch_add(1, Ordering::Relaxed);
-            let (policy, key) = of_key();
-            LeaseCharge { policy, key, charge, hash }
+            LeaseCharge { subject: PolicyKey::new(check), charge, hash }
         });
         let unspent = Some(result.unspent).filter(|unspent| !unspent.is_empty());
-        let refund = unspent.map(|unspent| {
-            let (policy, key) = of_key();
-            Refund { policy, key, unspent }
-        });
+        let refund = unspent.map(|unspent| Refund { subject: PolicyKey::new(check), unspent });
         LeaseResult { decision: result.decision, charge, refund }
     }
 
     /// Adds the decision of the store about a charge; `None` if it did not answer.
     pub(super) fn answer(&self, charge: &LeaseCharge, granted: Option<Decision>, now: Now) {
-        let mut shard = self.lock(charge.hash);
+        let mut shard = self.table.lock(charge.hash);
         let Some(lease) = shard.get_mut(&charge.hash) else { return };
         match granted {
             Some(granted) => lease.grant(&charge.charge, granted, now),
@@ -184,9 +168,11 @@ impl Leases {
             _ => return,
         };
         for check in request.checks {
-            let hash = self.hash(check);
-            let mut shard = self.lock(hash);
-            let Some(lease) = shard.get_mut(&hash).filter(|lease| lease.shares_state(check)) else {
+            let hash = self.table.hash(check);
+            let mut shard = self.table.lock(hash);
+            let Some(lease) =
+                shard.get_mut(&hash).filter(|lease| lease.subject.shares_state(check))
+            else {
                 continue;
             };
             if ends {
@@ -213,41 +199,16 @@ impl Leases {
         is_kept: impl Fn(&KeyLease) -> bool,
     ) -> Vec<Refund> {
         let mut refunds = Vec::new();
-        for shard in &self.shards {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, lease| {
+        for mut shard in self.table.lock_each() {
+            shard.retain(|_, lease| {
                 let unspent = unspent(lease);
                 if !unspent.is_empty() {
-                    let (policy, key) = (lease.policy.clone(), lease.key.clone());
-                    refunds.push(Refund { policy, key, unspent });
+                    refunds.push(Refund { subject: lease.subject.clone(), unspent });
                 }
                 is_kept(lease)
             });
         }
         refunds
-    }
-
-    fn hash(&self, check: &Check<'_>) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write_u64(check.policy.name_hash());
-        hasher.write(check.key);
-        hasher.finish()
-    }
-
-    fn lock(&self, hash: u64) -> MutexGuard<'_, HashMap<u64, KeyLease>> {
-        #[expect(clippy::expect_used, reason = "a remainder of a small number fits usize")]
-        let index = usize::try_from(hash >> 60).expect("four bits fit usize") % SHARDS;
-        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl KeyLease {
-    fn is_of(&self, check: &Check<'_>) -> bool {
-        self.key[..] == *check.key
-            && (self.policy.ptr_eq(check.policy) || self.policy == *check.policy)
-    }
-
-    fn shares_state(&self, check: &Check<'_>) -> bool {
-        self.key[..] == *check.key && self.policy.shares_name(check.policy)
     }
 }
 

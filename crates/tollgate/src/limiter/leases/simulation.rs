@@ -196,9 +196,9 @@ impl World {
                 Message::Refund(unspent) => {
                     self.calls += 1;
                     for part in unspent.unspent {
-                        let key = Key::new(&unspent.key).unwrap();
+                        let key = Key::new(&unspent.subject.key).unwrap();
                         let time = Some(part.charged);
-                        let _ = self.store.refund(&unspent.policy, key, part.cost, time);
+                        let _ = self.store.refund(&unspent.subject.policy, key, part.cost, time);
                     }
                 }
             }
