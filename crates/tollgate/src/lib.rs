@@ -91,3 +91,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;
+
+/// Compiles and runs the example of the page on leases.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/leases.md")]
+struct LeasesPage;
