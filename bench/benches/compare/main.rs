@@ -10,11 +10,9 @@
 //! `docs/benchmarks.md`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
-mod growth;
 mod grpc;
 mod http;
 mod memory;
-mod page;
 mod peers;
 mod redis;
 mod replay;
@@ -45,9 +43,12 @@ const GROUPS: &[Group] = &[
     Group { name: "redis", run: redis::run, is_default: true },
     Group { name: "redis-tables", run: redis::run_tables, is_default: false },
     Group { name: "replay", run: replay::run, is_default: true },
-    Group { name: "growth", run: growth::run, is_default: true },
+    Group { name: "growth", run: grow, is_default: true },
     Group { name: "tail", run: tail::run, is_default: true },
 ];
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md");
+const BEGIN: &str = "<!-- UPDATE=1 cargo xtask bench writes what follows. -->\n";
 
 fn main() -> Result<()> {
     if let Some(port) = servers::constant_port() {
@@ -72,8 +73,23 @@ fn main() -> Result<()> {
             "UPDATE=1 needs the whole run: omit {}",
             name.as_deref().unwrap_or("--quick")
         );
-        page::write(&report)?;
+        write_page(&report)?;
     }
+    Ok(())
+}
+
+/// How costs grow with keys, limits of a policy, entries of a log, and commands of a pipeline.
+fn grow(effort: Effort, report: &mut Report) -> Result<()> {
+    memory::grow(effort, report)?;
+    resp::grow(effort, report)
+}
+
+/// Replaces the figures at the end of the page.
+fn write_page(report: &Report) -> Result<()> {
+    let page = fs::read_to_string(PAGE)?;
+    let (text, _) =
+        page.split_once(BEGIN).with_context(|| format!("{PAGE} has no line {BEGIN}"))?;
+    fs::write(PAGE, format!("{text}{BEGIN}\n{}", report.markdown()))?;
     Ok(())
 }
 
