@@ -12,7 +12,7 @@ use crate::{Subcommand, process, repository};
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "tidy",
     usage: "",
-    about: "file lengths, absolute paths, white space, rows of the Lua files",
+    about: "file lengths, absolute paths, white space, rows of the Lua files, mutants that apply",
     run,
 };
 
@@ -71,6 +71,16 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     }
     ensure!(findings.is_empty(), "{} findings", findings.len());
     println!("checked {} files", files.len());
+    mutants_apply(root, &names)
+}
+
+/// Fails on mutants that no longer apply to the code, long before all of them run.
+fn mutants_apply(root: &Path, names: &[String]) -> Result<()> {
+    for name in names.iter().filter(|name| name.ends_with(".patch")) {
+        let mut apply = Command::new("git");
+        apply.current_dir(root).args(["apply", "--check", name]);
+        process::output(apply)?;
+    }
     Ok(())
 }
 
