@@ -19,6 +19,7 @@ mod replay;
 mod resp;
 mod servers;
 mod tail;
+mod track;
 
 use std::fs;
 
@@ -42,6 +43,7 @@ const GROUPS: &[Group] = &[
     Group { name: "grpc", run: grpc::run, is_default: true },
     Group { name: "redis", run: redis::run, is_default: true },
     Group { name: "redis-tables", run: redis::run_tables, is_default: false },
+    Group { name: "track", run: track::run, is_default: true },
     Group { name: "replay", run: replay::run, is_default: true },
     Group { name: "growth", run: grow, is_default: true },
     Group { name: "tail", run: tail::run, is_default: true },

@@ -1,8 +1,8 @@
 //! Usage tracking: what policies record about their keys, and queries of it.
 //!
-//! A decision adds to a table of its thread ([`Insight::record`]), without waiting and without an
-//! allocation. A task ([`Insight::run`]) regularly moves the contents of the tables to the storage: the
-//! memory of this process, or Redis. Queries ([`Insight::keys`], [`Insight::key`]) read the storage.
+//! A decision is added to a log of its thread ([`Insight::record`]), without waiting and without an
+//! allocation. A task ([`Insight::run`]) regularly moves the logs to the storage: the memory of this
+//! process, or Redis. Queries ([`Insight::keys`], [`Insight::key`]) read the storage.
 //! Recording changes no decision, and a storage that fails delays none.
 
 mod cursors;
@@ -13,6 +13,7 @@ mod record;
 mod recorder;
 mod redis;
 mod stats;
+mod tally;
 mod tracked;
 
 use std::collections::{BTreeMap, HashMap};
@@ -38,11 +39,11 @@ pub use tracked::{TrackTable, Tracked};
 
 use cursors::Cursors;
 use memory::MemoryStorage;
-use recorder::{Delta, Recorder};
+use recorder::Recorder;
 use redis::RedisStorage;
 use stats::Counters;
 
-/// How often the tables of all threads are taken.
+/// How often the logs of all threads are taken.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
 /// How often records are written to Redis.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ pub struct Insight {
     storage: Storage,
     table: RwLock<TrackTable>,
     /// The number of each policy that has ever tracked something.
-    ids: Mutex<HashMap<Box<str>, u32>>,
+    ids: Mutex<HashMap<Box<str>, usize>>,
     cursors: Cursors,
     counters: Counters,
     limiter: Limiter,
@@ -105,7 +106,7 @@ impl Insight {
         }
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let table = TrackTable::new(tracks, |name| {
-            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            let next = ids.len();
             *ids.entry(name.into()).or_insert(next)
         });
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = table.clone();
@@ -183,9 +184,9 @@ impl Insight {
     fn drain(&self) {
         let Some(recorder) = self.recorder.get() else { return };
         let table = self.table();
-        recorder.drain(|delta: Delta<'_>| match &self.storage {
-            Storage::Memory(memory) => memory.apply(&table, &delta, &self.counters),
-            Storage::Redis(redis) => redis.apply(&table, &delta, &self.counters),
+        recorder.drain(|log| match &self.storage {
+            Storage::Memory(memory) => memory.add(&table, log, &self.counters),
+            Storage::Redis(redis) => redis.add(&table, log, &self.counters),
         });
     }
 

@@ -1,7 +1,5 @@
 //! What is recorded about a key.
 
-use std::collections::VecDeque;
-
 use tollgate::{Decision, Micros, Reason, Timestamp};
 
 /// The largest total: larger ones saturate. Scripts on Redis compute with doubles, which are exact up
@@ -63,6 +61,18 @@ impl NoteAnswer {
             NoteAnswer::Never => "never",
             NoteAnswer::Banned => "banned",
             NoteAnswer::ShadowDenied => "shadow_denied",
+        }
+    }
+
+    /// Its number, below 8.
+    #[inline]
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            NoteAnswer::Allowed => 0,
+            NoteAnswer::Denied => 1,
+            NoteAnswer::Never => 2,
+            NoteAnswer::Banned => 3,
+            NoteAnswer::ShadowDenied => 4,
         }
     }
 
@@ -145,38 +155,6 @@ pub struct Interval {
     pub denied: u64,
     /// The cost that was charged.
     pub cost: u64,
-}
-
-impl Usage {
-    /// The same times, without decisions.
-    pub(crate) fn without_totals(self) -> Self {
-        Usage { allowed: 0, denied: 0, cost: 0, ..self }
-    }
-
-    /// Adds other decisions.
-    pub(crate) fn merge(&mut self, other: &Usage) {
-        self.first_seen = self.first_seen.min(other.first_seen);
-        self.last_seen = self.last_seen.max(other.last_seen);
-        add(&mut self.allowed, other.allowed);
-        add(&mut self.denied, other.denied);
-        add(&mut self.cost, other.cost);
-    }
-}
-
-/// Adds an interval to those by ascending time, and removes those before the horizon, a time in µs.
-pub(crate) fn add_interval(intervals: &mut VecDeque<Interval>, new: Interval, horizon: u64) {
-    let at = intervals.partition_point(|interval| interval.start < new.start);
-    match intervals.get_mut(at) {
-        Some(interval) if interval.start == new.start => {
-            add(&mut interval.allowed, new.allowed);
-            add(&mut interval.denied, new.denied);
-            add(&mut interval.cost, new.cost);
-        }
-        _ => intervals.insert(at, new),
-    }
-    while intervals.front().is_some_and(|first| first.start.as_micros() < horizon) {
-        intervals.pop_front();
-    }
 }
 
 /// Adds to a total, which saturates.

@@ -10,7 +10,7 @@ use tollgate_config::Track;
 #[derive(Debug)]
 pub struct Tracked {
     /// The number of the policy in the records of this process.
-    pub(crate) id: u32,
+    pub(crate) id: usize,
     /// Its name.
     pub name: Box<str>,
     /// What it tracks.
@@ -20,7 +20,7 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    pub(crate) fn new(id: u32, name: &str, track: &Track) -> Self {
+    pub(crate) fn new(id: usize, name: &str, track: &Track) -> Self {
         let interval = track.timeline.map_or(0, |timeline| timeline.interval.get());
         Tracked { id, name: name.into(), track: track.clone(), interval }
     }
@@ -42,15 +42,26 @@ impl Tracked {
 /// The policies of a configuration that track something. A lookup takes no lock and does not
 /// allocate; clones share the table.
 #[derive(Clone, Debug, Default)]
-pub struct TrackTable(Arc<[(u64, Arc<Tracked>)]>);
+pub struct TrackTable(Arc<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// By the hash of the name.
+    by_hash: Vec<(u64, Arc<Tracked>)>,
+    by_id: Vec<Option<Arc<Tracked>>>,
+}
 
 impl TrackTable {
-    pub(crate) fn new(tracks: &BTreeMap<String, Track>, mut id: impl FnMut(&str) -> u32) -> Self {
-        let entry = |(name, track): (&String, &Track)| {
-            (Policy::hash_of_name(name), Arc::new(Tracked::new(id(name), name, track)))
-        };
-        let mut entries: Vec<_> = tracks.iter().map(entry).collect();
-        entries.sort_unstable_by_key(|(hash, _)| *hash);
+    pub(crate) fn new(tracks: &BTreeMap<String, Track>, mut id: impl FnMut(&str) -> usize) -> Self {
+        let mut entries = Entries::default();
+        for (name, track) in tracks {
+            let tracked = Arc::new(Tracked::new(id(name), name, track));
+            let len = entries.by_id.len().max(tracked.id + 1);
+            entries.by_id.resize(len, None);
+            entries.by_id[tracked.id] = Some(Arc::clone(&tracked));
+            entries.by_hash.push((Policy::hash_of_name(name), tracked));
+        }
+        entries.by_hash.sort_unstable_by_key(|(hash, _)| *hash);
         TrackTable(entries.into())
     }
 
@@ -58,12 +69,13 @@ impl TrackTable {
     #[inline]
     #[must_use]
     pub fn get(&self, policy: &Policy) -> Option<&Tracked> {
-        if self.0.is_empty() {
+        let Entries { by_hash, .. } = &*self.0;
+        if by_hash.is_empty() {
             return None;
         }
         let hash = policy.name_hash();
-        let index = self.0.binary_search_by_key(&hash, |(hash, _)| *hash).ok()?;
-        self.0.get(index).map(|(_, tracked)| &**tracked).filter(|t| *t.name == *policy.name())
+        let index = by_hash.binary_search_by_key(&hash, |(hash, _)| *hash).ok()?;
+        by_hash.get(index).map(|(_, tracked)| &**tracked).filter(|t| *t.name == *policy.name())
     }
 
     /// The policy of this name.
@@ -72,18 +84,24 @@ impl TrackTable {
     }
 
     /// The policy of this number.
-    pub(crate) fn by_id(&self, id: u32) -> Option<&Arc<Tracked>> {
-        self.iter().find(|tracked| tracked.id == id)
+    #[inline]
+    pub(crate) fn by_id(&self, id: usize) -> Option<&Arc<Tracked>> {
+        self.0.by_id.get(id)?.as_ref()
+    }
+
+    /// One more than the largest number of a policy.
+    pub(crate) fn ids(&self) -> usize {
+        self.0.by_id.len()
     }
 
     /// The policies.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Tracked>> {
-        self.0.iter().map(|(_, tracked)| tracked)
+        self.0.by_hash.iter().map(|(_, tracked)| tracked)
     }
 
     /// Whether no policy tracks anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.by_hash.is_empty()
     }
 }

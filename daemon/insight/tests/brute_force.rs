@@ -429,6 +429,8 @@ async fn fill(insight: &Insight, track: &str, decisions: u64) -> u64 {
             sample.record(insight, &table);
         }
         assert_eq!(insight.close(CLOSE).await, 0);
+        // Moves the decisions to memory, and counts the bytes. It runs until it is dropped.
+        let _ = tokio::time::timeout(Duration::from_millis(1), insight.run()).await;
     }
     KEYS
 }

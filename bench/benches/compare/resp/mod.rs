@@ -1,7 +1,7 @@
 //! The Redis protocol: `redis-benchmark` with 50 connections. A rate limiter on Redis takes at least
 //! one `INCR` per request.
 
-mod load;
+pub(crate) mod load;
 mod row;
 
 use std::process::Command;

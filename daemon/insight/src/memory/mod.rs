@@ -2,21 +2,41 @@
 
 mod records;
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::RandomState;
 use tollgate::Timestamp;
 
 use crate::query::{KeysQuery, Order, Position};
 use crate::record::{KeyRecord, KeyUsage, Usage};
-use crate::recorder::Delta;
+use crate::recorder::{Log, TrackedDecision};
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
 use records::Records;
 
-/// The records of all policies, by the number of the policy.
+/// How many decisions are added together. Each step of one waits for memory, and those of the others
+/// use that time.
+const BATCH: usize = 32;
+
+/// The records of all policies.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryStorage(Mutex<HashMap<u32, Records>>);
+pub(crate) struct MemoryStorage {
+    /// By the number of the policy.
+    records: Mutex<Vec<Records>>,
+    hasher: RandomState,
+}
+
+/// A decision that is being added.
+#[derive(Debug)]
+struct Step<'s> {
+    tracked: &'s Tracked,
+    decision: TrackedDecision<'s>,
+    hash: u64,
+    /// Where the record of the key probably is.
+    position: Option<usize>,
+}
 
 /// The rank of a key in an order; absent if the key is left out.
 pub(crate) fn rank(order: Order, usage: &Usage) -> Option<u64> {
@@ -33,27 +53,46 @@ pub(crate) fn compare(order: Order, a: (u64, &[u8]), b: (u64, &[u8])) -> std::cm
 }
 
 impl MemoryStorage {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Records>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Records>> {
         // Records are valid after every single update.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds decisions.
-    pub(crate) fn apply(&self, table: &TrackTable, delta: &Delta<'_>, counters: &Counters) {
-        // The policy was reloaded without `track` since the decision.
-        let Some(tracked) = table.by_id(delta.policy()) else { return };
+    pub(crate) fn add(&self, table: &TrackTable, log: &Log, counters: &Counters) {
         let mut all = self.lock();
-        let records = all.entry(tracked.id).or_default();
-        counters.evicted.add(records.apply(tracked, delta));
+        let len = all.len().max(table.ids());
+        all.resize_with(len, Records::default);
+        let mut evicted = 0;
+        let mut steps = Vec::with_capacity(BATCH);
+        for batch in log.batches(BATCH) {
+            steps.clear();
+            // Decisions of policies that were reloaded without `track` since are left out.
+            steps.extend(batch.filter_map(|(id, decision)| {
+                let (tracked, hash) = (table.by_id(id)?, self.hasher.hash_one(decision.key));
+                Some(Step { tracked, decision, hash, position: None })
+            }));
+            for step in &mut steps {
+                step.position = all[step.tracked.id].probable_position(step.hash);
+            }
+            let touch = |step: &Step<'_>| all[step.tracked.id].touch(step.position);
+            black_box(steps.iter().map(touch).fold(0, |all, one| all ^ one));
+            for Step { tracked, decision, hash, position } in &steps {
+                evicted += all[tracked.id].add(tracked, decision, *hash, *position);
+            }
+        }
+        counters.evicted.add(evicted);
     }
 
     /// Forgets expired keys and those of policies that track nothing, and counts the others.
     pub(crate) fn sweep(&self, table: &TrackTable, now: Timestamp, counters: &Counters) {
         let mut all = self.lock();
-        all.retain(|id, _| table.by_id(*id).is_some());
         let (mut keys, mut bytes) = (0, 0);
-        for tracked in table.iter() {
-            let Some(records) = all.get_mut(&tracked.id) else { continue };
+        for (id, records) in all.iter_mut().enumerate() {
+            let Some(tracked) = table.by_id(id) else {
+                *records = Records::default();
+                continue;
+            };
             counters.evicted.add(records.sweep(tracked, now.as_micros()));
             keys += u64::try_from(records.len()).unwrap_or(u64::MAX);
             bytes += u64::try_from(records.bytes()).unwrap_or(u64::MAX);
@@ -71,7 +110,7 @@ impl MemoryStorage {
         now: Timestamp,
     ) -> (Vec<KeyUsage>, Option<Position>) {
         let all = self.lock();
-        let Some(records) = all.get(&tracked.id) else { return (Vec::new(), None) };
+        let Some(records) = all.get(tracked.id) else { return (Vec::new(), None) };
         let expiry = tracked.expiry(now.as_micros());
         let order = query.order;
         let candidates = records.iter().filter(|(key, usage)| {
@@ -107,6 +146,7 @@ impl MemoryStorage {
 
     /// The record of a key.
     pub(crate) fn key(&self, tracked: &Tracked, key: &[u8], now: Timestamp) -> Option<KeyRecord> {
-        self.lock().get(&tracked.id)?.get(tracked, key, now.as_micros())
+        let hash = self.hasher.hash_one(key);
+        self.lock().get(tracked.id)?.get(tracked, hash, key, now.as_micros())
     }
 }

@@ -1,39 +1,35 @@
 //! The records of a policy.
 
-use std::collections::VecDeque;
-
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
+use hashbrown::HashTable;
 use tollgate::Timestamp;
 
-use crate::record::{Interval, KeyRecord, Note, Timeline, Usage, add_interval};
-use crate::recorder::Delta;
+use crate::record::{KeyRecord, Timeline, Usage};
+use crate::recorder::TrackedDecision;
+use crate::tally::Tally;
 use crate::tracked::Tracked;
 
 /// How many keys are compared to find one to evict.
 const SAMPLES: usize = 8;
 /// How many keys a sweep visits.
 const SWEEP_KEYS: usize = 256;
-/// The size of a record in the table, without its parts: the entry, its key's allocation and its share
-/// of the index, which is at most 7/8 and at least 7/16 full.
-const RECORD_BYTES: usize = size_of::<(u64, Box<[u8]>, Record)>() + 2 * size_of::<usize>() + 16;
+/// The size of a record without what it has allocated, with its share of the index, which is at most
+/// 7/8 and at least 7/16 full, and the allocator's share of its key.
+const RECORD_BYTES: usize = size_of::<Record>() + 2 * (size_of::<usize>() + 1) + 16;
 
 /// The record of a key.
 #[derive(Debug)]
 struct Record {
-    usage: Usage,
-    /// The last notes, the oldest first.
-    recent: VecDeque<Note>,
-    /// By ascending time.
-    timeline: VecDeque<Interval>,
-    /// The size of its notes' texts.
-    text_bytes: usize,
+    hash: u64,
+    key: Box<[u8]>,
+    tally: Tally,
 }
 
 /// The records of a policy, bounded in keys and bytes.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    records: IndexMap<Box<[u8]>, Record, RandomState>,
+    records: Vec<Record>,
+    /// Where the record of each key is.
+    index: HashTable<usize>,
     bytes: usize,
     /// Where the next sweep or search for an old key begins.
     cursor: usize,
@@ -42,40 +38,14 @@ pub(super) struct Records {
 }
 
 impl Record {
-    fn new(usage: Usage) -> Self {
-        let (recent, timeline) = (VecDeque::new(), VecDeque::new());
-        Record { usage: usage.without_totals(), recent, timeline, text_bytes: 0 }
+    #[inline]
+    fn is_of(&self, hash: u64, key: &[u8]) -> bool {
+        self.hash == hash && *self.key == *key
     }
 
-    fn bytes(&self, key: &[u8]) -> usize {
-        RECORD_BYTES
-            + key.len()
-            + self.recent.capacity() * size_of::<Note>()
-            + self.timeline.capacity() * size_of::<Interval>()
-            + self.text_bytes
-    }
-
-    fn apply(&mut self, tracked: &Tracked, delta: &Delta<'_>) {
-        self.usage.merge(&delta.usage());
-        for note in delta.notes() {
-            self.push_note(note, tracked.track.recent);
-        }
-        if tracked.interval > 0 {
-            let horizon = tracked.horizon(self.usage.last_seen.as_micros());
-            add_interval(&mut self.timeline, delta.interval(), horizon);
-        }
-    }
-
-    /// Notes of several threads arrive out of order.
-    fn push_note(&mut self, note: Note, max: usize) {
-        let size = |note: &Note| note.text.as_ref().map_or(0, |text| text.len() + 16);
-        self.text_bytes += size(&note);
-        let at = self.recent.partition_point(|other| other.time <= note.time);
-        self.recent.insert(at, note);
-        while self.recent.len() > max {
-            let oldest = self.recent.pop_front();
-            self.text_bytes -= oldest.as_ref().map_or(0, size);
-        }
+    #[inline]
+    fn bytes(&self) -> usize {
+        RECORD_BYTES + self.key.len() + self.tally.bytes()
     }
 }
 
@@ -89,52 +59,89 @@ impl Records {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &Usage)> {
-        self.records.iter().map(|(key, record)| (&**key, &record.usage))
+        self.records.iter().map(|record| (&*record.key, record.tally.usage()))
+    }
+
+    /// Where the record of a key probably is: the index has only a part of its hash.
+    #[inline]
+    pub(super) fn probable_position(&self, hash: u64) -> Option<usize> {
+        self.index.find(hash, |_| true).copied()
+    }
+
+    /// Reads what a decision at this position will read, so that it is in the cache.
+    #[inline]
+    pub(super) fn touch(&self, position: Option<usize>) -> u64 {
+        let Some(record) = position.and_then(|position| self.records.get(position)) else {
+            return 0;
+        };
+        record.tally.touch() ^ record.key.first().copied().map_or(0, u64::from)
+    }
+
+    fn position(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        let is_of = |position: &usize| self.records[*position].is_of(hash, key);
+        self.index.find(hash, is_of).copied()
+    }
+
+    fn insert(&mut self, hash: u64, key: &[u8], time: u64) -> usize {
+        let position = self.records.len();
+        let record = Record { hash, key: key.into(), tally: Tally::new(time) };
+        self.bytes += record.bytes();
+        self.records.push(record);
+        let records = &self.records;
+        self.index.insert_unique(hash, position, |position| records[*position].hash);
+        position
     }
 
     /// Empties the timelines if a reload has changed their interval.
+    #[inline]
     fn set_interval(&mut self, interval: u64) {
         if std::mem::replace(&mut self.interval, interval) == interval {
             return;
         }
-        for (key, record) in &mut self.records {
-            let before = record.bytes(key);
-            record.timeline = VecDeque::new();
-            self.bytes = self.bytes - before + record.bytes(key);
+        for record in &mut self.records {
+            self.bytes -= record.bytes();
+            record.tally.clear_timeline();
+            self.bytes += record.bytes();
         }
     }
 
-    /// Adds decisions. Returns the number of evicted keys.
-    pub(super) fn apply(&mut self, tracked: &Tracked, delta: &Delta<'_>) -> u64 {
+    /// Adds a decision to the record at the probable position, if it is that of the key. Returns the
+    /// number of evicted keys.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        tracked: &Tracked,
+        decision: &TrackedDecision<'_>,
+        hash: u64,
+        probable: Option<usize>,
+    ) -> u64 {
         self.set_interval(tracked.interval);
-        let key = delta.key();
-        let index = match self.records.get_index_of(key) {
-            Some(index) => index,
-            None => {
-                let record = Record::new(delta.usage());
-                self.bytes += record.bytes(key);
-                self.records.insert_full(key.into(), record).0
-            }
+        let key = decision.key;
+        let is_of = |position: &usize| {
+            self.records.get(*position).is_some_and(|record| record.is_of(hash, key))
         };
-        let Some((_, record)) = self.records.get_index_mut(index) else { return 0 };
-        let before = record.bytes(key);
-        record.apply(tracked, delta);
-        self.bytes = self.bytes - before + record.bytes(key);
-        self.evict(tracked, Some(index))
+        let known = probable.filter(is_of).or_else(|| self.position(hash, key));
+        let position = known.unwrap_or_else(|| self.insert(hash, key, decision.time));
+        let record = &mut self.records[position];
+        let before = record.bytes();
+        record.tally.add(tracked, decision);
+        self.bytes = self.bytes - before + record.bytes();
+        self.evict(tracked, Some(position))
     }
 
-    /// Evicts keys until the policy is within `max_keys` and `max_bytes`. The key at the index `newest`
-    /// stays.
+    /// Evicts keys until the policy is within `max_keys` and `max_bytes`. The key at the position
+    /// `newest` stays.
+    #[inline]
     fn evict(&mut self, tracked: &Tracked, mut newest: Option<usize>) -> u64 {
         let mut evicted = 0;
         while self.records.len() > tracked.track.max_keys
             || self.bytes > tracked.track.max_bytes && self.records.len() > 1
         {
-            let Some(index) = self.eviction_candidate(newest) else { return evicted };
+            let Some(position) = self.eviction_candidate(newest) else { return evicted };
             let last = self.records.len() - 1;
-            self.remove(index);
+            self.remove(position);
             if newest == Some(last) {
-                newest = Some(index);
+                newest = Some(position);
             }
             evicted += 1;
         }
@@ -145,19 +152,27 @@ impl Records {
     fn eviction_candidate(&mut self, except: Option<usize>) -> Option<usize> {
         let len = self.records.len();
         let candidates = (0..SAMPLES.min(len)).map(|offset| (self.cursor + offset) % len);
-        let candidates = candidates.filter(|index| Some(*index) != except);
-        let rank = |index: &usize| {
-            let usage = self.records.get_index(*index).map(|(_, record)| &record.usage);
-            usage.map(|usage| (usage.denied, usage.last_seen))
+        let candidates = candidates.filter(|position| Some(*position) != except);
+        let rank = |position: &usize| {
+            let usage = self.records[*position].tally.usage();
+            (usage.denied, usage.last_seen)
         };
         let least = candidates.min_by_key(rank);
         self.cursor = (self.cursor + SAMPLES) % len;
-        least.or_else(|| (0..len).find(|index| Some(*index) != except))
+        least.or_else(|| (0..len).find(|position| Some(*position) != except))
     }
 
-    fn remove(&mut self, index: usize) {
-        if let Some((key, record)) = self.records.swap_remove_index(index) {
-            self.bytes -= record.bytes(&key);
+    /// Removes a record. The last one takes its position.
+    fn remove(&mut self, position: usize) {
+        let last = self.records.len() - 1;
+        let moved = self.records[last].hash;
+        let record = self.records.swap_remove(position);
+        self.bytes -= record.bytes();
+        if let Ok(entry) = self.index.find_entry(record.hash, |other| *other == position) {
+            entry.remove();
+        }
+        if let Some(other) = self.index.find_mut(moved, |other| *other == last) {
+            *other = position;
         }
     }
 
@@ -170,8 +185,8 @@ impl Records {
             if self.cursor >= self.records.len() {
                 self.cursor = 0;
             }
-            match self.records.get_index(self.cursor) {
-                Some((_, record)) if record.usage.last_seen.as_micros() < expiry => {
+            match self.records.get(self.cursor) {
+                Some(record) if record.tally.usage().last_seen.as_micros() < expiry => {
                     self.remove(self.cursor);
                 }
                 _ => self.cursor += 1,
@@ -181,18 +196,25 @@ impl Records {
     }
 
     /// The record of a key, unless it has expired.
-    pub(super) fn get(&self, tracked: &Tracked, key: &[u8], now: u64) -> Option<KeyRecord> {
-        let record = self.records.get(key)?;
-        if record.usage.last_seen.as_micros() < tracked.expiry(now) {
+    pub(super) fn get(
+        &self,
+        tracked: &Tracked,
+        hash: u64,
+        key: &[u8],
+        now: u64,
+    ) -> Option<KeyRecord> {
+        let tally = &self.records[self.position(hash, key)?].tally;
+        let usage = *tally.usage();
+        if usage.last_seen.as_micros() < tracked.expiry(now) {
             return None;
         }
         let horizon = Timestamp::from_micros(tracked.horizon(now));
         let track = &tracked.track;
         let timeline = track.timeline.map(|timeline| Timeline {
             interval: timeline.interval,
-            intervals: record.timeline.iter().filter(|i| i.start >= horizon).copied().collect(),
+            intervals: tally.intervals().filter(|i| i.start >= horizon).copied().collect(),
         });
-        let recent = record.recent.iter().rev().take(track.recent).cloned().collect();
-        Some(KeyRecord { usage: track.usage.then_some(record.usage), recent, timeline })
+        let recent = tally.notes().into_iter().rev().take(track.recent).collect();
+        Some(KeyRecord { usage: track.usage.then_some(usage), recent, timeline })
     }
 }

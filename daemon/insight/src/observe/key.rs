@@ -1,29 +1,18 @@
 //! What an observer knows about a key: its counters, and what it has counted.
 
-use std::collections::VecDeque;
-
-use tollgate::Timestamp;
-
 use super::counter::{Counter, Reading, Rise};
 use super::events::End;
-use crate::record::{Interval, Usage, add_interval};
 use crate::redis::{PendingKey, StateChange, StoredState, Totals};
+use crate::tally::Tally;
 use crate::tracked::Tracked;
 
 /// The most counters of a key. If there are more, the one that expires first is forgotten.
 const MAX_COUNTERS: usize = 64;
 
-/// What was counted.
-#[derive(Clone, Debug)]
-struct Counted {
-    usage: Usage,
-    intervals: VecDeque<Interval>,
-}
-
 /// A write that the store has not confirmed.
 #[derive(Clone, Debug)]
 struct Write {
-    counted: Counted,
+    counted: Tally,
     state: StateChange,
 }
 
@@ -39,7 +28,7 @@ pub(super) struct KeyState {
     /// When a counter was last read, in ms.
     last_read: u64,
     /// The increments since the last write was formed.
-    counted: Option<Counted>,
+    counted: Option<Tally>,
     unconfirmed: Option<Write>,
     /// The totals that the hash beside the counters does not have yet.
     pub(super) uncopied: Option<Totals>,
@@ -102,21 +91,8 @@ impl KeyState {
     }
 
     fn count(&mut self, rise: u64, time: u64, tracked: &Tracked) {
-        let seen = Timestamp::from_micros(time);
-        let usage =
-            Usage { first_seen: seen, last_seen: seen, allowed: rise, denied: 0, cost: rise };
-        let counted = match &mut self.counted {
-            Some(counted) => {
-                counted.usage.merge(&usage);
-                counted
-            }
-            none => none.insert(Counted { usage, intervals: VecDeque::new() }),
-        };
-        if tracked.interval > 0 {
-            let start = Timestamp::from_micros(time - time % tracked.interval);
-            let interval = Interval { start, allowed: rise, denied: 0, cost: rise };
-            add_interval(&mut counted.intervals, interval, tracked.horizon(time));
-        }
+        let counted = self.counted.get_or_insert_with(|| Tally::new(time));
+        counted.count(tracked, time, [rise, 0, rise]);
     }
 
     /// Takes over a notification about the end of a counter.
@@ -144,7 +120,7 @@ impl KeyState {
             self.unconfirmed = Some(Write { counted, state });
         }
         let Write { counted, state } = self.unconfirmed.clone()?;
-        Some(PendingKey::observed(counted.usage, counted.intervals, state))
+        Some(PendingKey::observed(counted, state))
     }
 
     /// Takes note that the store has the write.
@@ -171,7 +147,7 @@ impl KeyState {
     /// The increments that are not written yet.
     pub(super) fn unwritten(&self) -> u64 {
         let unconfirmed = self.unconfirmed.as_ref().map(|write| &write.counted);
-        self.counted.iter().chain(unconfirmed).map(|counted| counted.usage.allowed).sum()
+        self.counted.iter().chain(unconfirmed).map(|counted| counted.usage().allowed).sum()
     }
 
     /// Forgets counters that had to expire before a time in ms. Returns whether nothing is left.

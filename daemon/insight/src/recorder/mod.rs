@@ -1,32 +1,34 @@
 //! The queue between decisions and the storage.
 //!
-//! Each thread adds its decisions to a table of its own, whose memory is allocated in advance; decisions
-//! about the same key are added up there. A task takes the tables at an interval. If the task holds a
-//! table at that moment, or the table is full, the next one is used: any table may have any key. If all
-//! are full, the decision is dropped and counted.
+//! Each thread adds its decisions to a log of its own, whose memory is allocated in advance. A full log
+//! is replaced by an empty one, and a task takes the full ones. If the task holds a log at that moment,
+//! or no empty one is left, the log of another thread is used. If all are full, the decision is dropped
+//! and counted.
 
-mod table;
+mod log;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::available_parallelism;
 
-use foldhash::fast::RandomState;
-use std::hash::BuildHasher;
 use tokio::sync::Notify;
 
 use crate::record::{MAX_KEY_BYTES, NoteAnswer};
 use crate::stats::Counters;
 use crate::tracked::Tracked;
-pub(crate) use table::Delta;
-use table::{Observation, Table};
+pub(crate) use log::Log;
 
-/// The fewest and the most tables. There are more than threads, so that one is free even if all other
-/// threads and the task hold one.
-const MIN_TABLES: usize = 4;
-const MAX_TABLES: usize = 32;
-const SPARE_TABLES: usize = 2;
+/// The fewest and the most logs that threads add to, both powers of two. There are more than threads,
+/// so that one is free even if all other threads and the task hold one.
+const MIN_LOGS: usize = 4;
+const MAX_LOGS: usize = 32;
+const SPARE_LOGS: usize = 2;
+/// The most full logs. With them, the queue has 65,536 decisions in 8 MiB.
+const MAX_FULL: usize = 128;
+/// The number of full logs from which on the task is woken: the caches of a core still have them.
+const FULL_TO_WAKE: usize = 4;
 
 /// A decision about a key.
 #[derive(Clone, Copy, Debug)]
@@ -45,46 +47,57 @@ pub struct TrackedDecision<'d> {
     pub note: Option<&'d str>,
 }
 
-/// The tables of all threads.
+/// The logs of all threads.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    tables: Box<[CacheLine]>,
-    /// The table that replaces one that is taken.
-    spare: Mutex<Table>,
-    hasher: RandomState,
-    /// Notified when a table fills up.
+    logs: Box<[CacheLine]>,
+    pool: Mutex<Pool>,
+    /// The log that replaces one that is taken before it is full. Its lock is held as long as logs are
+    /// taken, so that a query sees all that was recorded before it.
+    spare: Mutex<Log>,
+    /// Notified when logs are full.
     pub(crate) is_filling: Notify,
 }
 
-/// Keeps the locks of two tables out of the same cache line.
+/// Keeps the locks of two logs out of the same cache line.
 #[derive(Debug)]
 #[repr(align(128))]
-struct CacheLine(Mutex<Table>);
+struct CacheLine(Mutex<Log>);
 
-thread_local! {
-    static TABLE: Cell<usize> = const { Cell::new(usize::MAX) };
+/// The logs that no thread adds to.
+#[derive(Debug)]
+struct Pool {
+    /// The oldest first.
+    full: VecDeque<Log>,
+    /// The last one is used first, because caches may still have it.
+    empty: Vec<Log>,
 }
 
-/// The number of the table of this thread, modulo the number of tables.
+thread_local! {
+    static LOG: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// The number of the log of this thread, modulo the number of logs.
 #[inline]
-fn table_of_thread() -> usize {
+fn log_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    TABLE.with(|table| {
-        if table.get() == usize::MAX {
-            table.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    LOG.with(|log| {
+        if log.get() == usize::MAX {
+            log.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
-        table.get()
+        log.get()
     })
 }
 
 impl Recorder {
     pub(crate) fn new() -> Self {
-        let threads = available_parallelism().map_or(MIN_TABLES, usize::from);
-        let count = (threads + SPARE_TABLES).clamp(MIN_TABLES, MAX_TABLES);
+        let threads = available_parallelism().map_or(MIN_LOGS, usize::from);
+        let count = (threads + SPARE_LOGS).next_power_of_two().clamp(MIN_LOGS, MAX_LOGS);
+        let full = VecDeque::with_capacity(MAX_FULL);
         Recorder {
-            tables: (0..count).map(|_| CacheLine(Mutex::new(Table::new()))).collect(),
-            spare: Mutex::new(Table::new()),
-            hasher: RandomState::default(),
+            logs: (0..count).map(|_| CacheLine(Mutex::new(Log::new()))).collect(),
+            pool: Mutex::new(Pool { full, empty: (0..MAX_FULL).map(|_| Log::new()).collect() }),
+            spare: Mutex::new(Log::new()),
             is_filling: Notify::new(),
         }
     }
@@ -101,27 +114,14 @@ impl Recorder {
             counters.dropped_long_keys.increment();
             return;
         }
-        let start = if tracked.interval == 0 {
-            0
-        } else {
-            decision.time - decision.time % tracked.interval
-        };
-        let hash =
-            self.hasher.hash_one(decision.key) ^ start ^ u64::from(tracked.id).rotate_left(32);
-        let observation = Observation { tracked, hash, start, decision };
-        let first = table_of_thread();
-        for offset in 0..self.tables.len() {
-            let CacheLine(table) = &self.tables[(first.wrapping_add(offset)) % self.tables.len()];
-            let mut table = match table.try_lock() {
-                Ok(table) => table,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => continue,
-            };
-            if table.add(&observation).is_ok() {
-                if table.starts_to_fill() {
-                    drop(table);
-                    self.is_filling.notify_one();
-                }
+        let first = log_of_thread();
+        for offset in 0..self.logs.len() {
+            // The number of logs is a power of two.
+            let CacheLine(log) = &self.logs[first.wrapping_add(offset) & (self.logs.len() - 1)];
+            let Some(mut log) = try_lock(log) else { continue };
+            if log.add(tracked.id, decision).is_ok()
+                || self.replace(&mut log) && log.add(tracked.id, decision).is_ok()
+            {
                 return;
             }
         }
@@ -129,22 +129,57 @@ impl Recorder {
         self.is_filling.notify_one();
     }
 
-    /// Takes what all tables have, and passes it on.
-    pub(crate) fn drain(&self, mut each: impl FnMut(Delta<'_>)) {
+    /// Puts an empty log in place of a full one, if there is one.
+    #[cold]
+    fn replace(&self, log: &mut Log) -> bool {
+        let Some(mut pool) = try_lock(&self.pool) else { return false };
+        let Some(empty) = pool.empty.pop() else { return false };
+        pool.full.push_back(std::mem::replace(log, empty));
+        if pool.full.len() >= FULL_TO_WAKE {
+            drop(pool);
+            self.is_filling.notify_one();
+        }
+        true
+    }
+
+    /// Takes what all logs have, and passes it on.
+    pub(crate) fn drain(&self, mut each: impl FnMut(&Log)) {
         let mut spare = lock(&self.spare);
-        for CacheLine(table) in &self.tables {
-            let mut table = lock(table);
-            if table.is_empty() {
+        self.drain_full(&mut each);
+        for CacheLine(log) in &self.logs {
+            let mut log = lock(log);
+            if log.is_empty() {
                 continue;
             }
-            std::mem::swap(&mut *table, &mut *spare);
-            drop(table);
-            spare.deltas().for_each(&mut each);
+            std::mem::swap(&mut *log, &mut *spare);
+            drop(log);
+            each(&spare);
             spare.clear();
+        }
+        // A log may have been replaced before its turn came.
+        self.drain_full(&mut each);
+    }
+
+    /// Takes the logs that are full now. Those that fill meanwhile are for the next time.
+    fn drain_full(&self, each: &mut impl FnMut(&Log)) {
+        let full = lock(&self.pool).full.len();
+        for _ in 0..full {
+            let Some(mut log) = lock(&self.pool).full.pop_front() else { return };
+            each(&log);
+            log.clear();
+            lock(&self.pool).empty.push(log);
         }
     }
 }
 
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }

@@ -21,7 +21,7 @@ use tollgate::random_id;
 use tollgate_redis::{RedisStore, Script, ScriptReply};
 use tollgate_store::{Failure, FailureKind};
 
-use crate::recorder::Delta;
+use crate::recorder::Log;
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
 pub(crate) use observed::{StoredState, Totals, WriteOutcome};
@@ -80,13 +80,15 @@ impl RedisStorage {
     }
 
     /// Adds decisions to those that the next flush writes.
-    pub(crate) fn apply(&self, table: &TrackTable, delta: &Delta<'_>, counters: &Counters) {
-        // The policy was reloaded without `track` since the decision.
-        let Some(tracked) = table.by_id(delta.policy()) else { return };
+    pub(crate) fn add(&self, table: &TrackTable, log: &Log, counters: &Counters) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        if !pending.add(tracked, delta) {
-            let usage = delta.usage();
-            counters.dropped_store.add(usage.allowed + usage.denied);
+        for (id, decision) in log.decisions() {
+            // The policy may have been reloaded without `track` since.
+            if let Some(tracked) = table.by_id(id)
+                && !pending.add(tracked, &decision)
+            {
+                counters.dropped_store.increment();
+            }
         }
         counters.pending_keys.set(u64::try_from(pending.len()).unwrap_or(u64::MAX));
     }
@@ -127,7 +129,7 @@ impl RedisStorage {
         let is_free = |queues: &HashMap<u16, PartitionQueue>, partition| {
             queues.get(&partition).is_none_or(|queue: &PartitionQueue| queue.batches.is_empty())
         };
-        let mut groups: HashMap<(u16, u32), Records> = HashMap::new();
+        let mut groups: HashMap<(u16, usize), Records> = HashMap::new();
         let budget = if writes_all { usize::MAX } else { pending.budget() };
         let taken = pending.take(budget, |policy, key| {
             let partition = self.store.partition_of(key);

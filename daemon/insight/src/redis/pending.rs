@@ -1,27 +1,28 @@
 //! Decisions that wait to be written.
 
-use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 
-use crate::record::{Interval, Note, NoteAnswer, Usage, add_interval};
-use crate::recorder::Delta;
+use foldhash::fast::RandomState;
+use hashbrown::{HashTable, hash_table};
+
+use crate::record::{Interval, Note, NoteAnswer};
+use crate::recorder::TrackedDecision;
+use crate::tally::Tally;
 use crate::tracked::Tracked;
 
 /// The most keys that wait, and the size of their records: an outage of the store must not fill the
 /// memory of the daemon.
-const MAX_KEYS: usize = 65_536;
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+const MAX_KEYS: usize = 131_072;
+const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// The decisions for which one key may be written, and the keys that may be written in any case.
-const DECISIONS_PER_WRITE: u64 = 32;
+const DECISIONS_PER_WRITE: u64 = 48;
 const MIN_WRITES: usize = 256;
 
 /// What waits for a key.
 #[derive(Debug)]
 pub(crate) struct PendingKey {
-    usage: Usage,
-    /// By ascending time.
-    intervals: VecDeque<Interval>,
-    notes: VecDeque<Note>,
+    tally: Tally,
     /// The number of writes before the key began to wait.
     since: u64,
     state: Option<StateChange>,
@@ -35,14 +36,30 @@ pub(crate) struct StateChange {
     pub(crate) new: Vec<u8>,
 }
 
-/// What waits for all keys, by the number of the policy and the key.
+/// A key, the number of its policy, and what waits for it.
+#[derive(Debug)]
+struct Entry {
+    hash: u64,
+    policy: usize,
+    key: Box<[u8]>,
+    record: PendingKey,
+}
+
+/// What waits for all keys.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    keys: HashMap<(u32, Box<[u8]>), PendingKey, foldhash::fast::RandomState>,
+    keys: HashTable<Entry>,
+    hasher: RandomState,
     bytes: usize,
     /// The decisions since the last write.
     new_decisions: u64,
     writes: u64,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        size_of::<Entry>() + self.key.len() + self.record.tally.bytes()
+    }
 }
 
 impl Pending {
@@ -52,27 +69,38 @@ impl Pending {
 
     /// The decisions that wait.
     pub(super) fn decisions(&self) -> u64 {
-        self.keys.values().map(PendingKey::decisions).sum()
+        self.keys.iter().map(|entry| entry.record.decisions()).sum()
     }
 
-    /// Adds decisions, unless there is no space for them.
-    pub(super) fn add(&mut self, tracked: &Tracked, delta: &Delta<'_>) -> bool {
-        let key = (tracked.id, Box::from(delta.key()));
-        let is_known = self.keys.contains_key(&key);
-        if self.bytes > MAX_BYTES || !is_known && self.keys.len() >= MAX_KEYS {
-            return false;
-        }
-        let key_bytes = delta.key().len();
-        let since = self.writes;
-        let record = self.keys.entry(key).or_insert_with(|| PendingKey::new(delta.usage(), since));
-        let before = if is_known { record.bytes(key_bytes) } else { 0 };
-        record.add(tracked, delta);
-        self.bytes = self.bytes - before + record.bytes(key_bytes);
-        self.new_decisions += delta.usage().allowed + delta.usage().denied;
+    /// Adds a decision, unless there is no space for it.
+    pub(super) fn add(&mut self, tracked: &Tracked, decision: &TrackedDecision<'_>) -> bool {
+        let hash = self.hasher.hash_one((tracked.id, decision.key));
+        let is_full = self.keys.len() >= MAX_KEYS;
+        let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
+        let entry = match self.keys.entry(hash, is_of, |entry| entry.hash) {
+            _ if self.bytes > MAX_BYTES => return false,
+            hash_table::Entry::Occupied(entry) => entry.into_mut(),
+            hash_table::Entry::Vacant(_) if is_full => return false,
+            hash_table::Entry::Vacant(space) => {
+                let record = PendingKey {
+                    tally: Tally::new(decision.time),
+                    since: self.writes,
+                    state: None,
+                };
+                let (policy, key) = (tracked.id, decision.key.into());
+                let entry = space.insert(Entry { hash, policy, key, record }).into_mut();
+                self.bytes += entry.bytes();
+                entry
+            }
+        };
+        let before = entry.bytes();
+        entry.record.tally.add(tracked, decision);
+        self.bytes = self.bytes - before + entry.bytes();
+        self.new_decisions += 1;
         true
     }
 
-    /// How many keys the next write may have: a write of a key costs the server as much as two or three
+    /// How many keys the next write may have: a write of a key costs the server as much as four
     /// decisions, and all writes together must cost it a small part of what decisions do.
     pub(super) fn budget(&self) -> usize {
         let share = usize::try_from(self.new_decisions / DECISIONS_PER_WRITE).unwrap_or(usize::MAX);
@@ -84,104 +112,75 @@ impl Pending {
     pub(super) fn take<G>(
         &mut self,
         budget: usize,
-        group: impl Fn(u32, &[u8]) -> Option<G>,
+        group: impl Fn(usize, &[u8]) -> Option<G>,
     ) -> Vec<(G, Box<[u8]>, PendingKey)> {
-        let rank = |record: &PendingKey| (record.usage.denied == 0, record.since);
+        let group = |entry: &Entry| group(entry.policy, &entry.key);
+        let rank = |entry: &Entry| (entry.record.tally.usage().denied == 0, entry.record.since);
         let last = if self.keys.len() > budget {
             // Keys of a server that is unavailable must not take the budget of the others.
-            let ready = self.keys.iter().filter(|((policy, key), _)| group(*policy, key).is_some());
-            let mut ranks: Vec<_> = ready.map(|(_, record)| rank(record)).collect();
+            let ready = self.keys.iter().filter(|entry| group(entry).is_some());
+            let mut ranks: Vec<_> = ready.map(rank).collect();
             (ranks.len() > budget).then(|| *ranks.select_nth_unstable(budget.saturating_sub(1)).1)
         } else {
             None
         };
         let mut groups = Vec::new();
-        let mut taken = 0;
-        let extracted = self.keys.extract_if(|(policy, key), record| {
-            if taken >= budget || last.is_some_and(|last| rank(record) > last) {
+        let extracted = self.keys.extract_if(|entry| {
+            if groups.len() >= budget || last.is_some_and(|last| rank(entry) > last) {
                 return false;
             }
-            let Some(group) = group(*policy, key) else { return false };
-            taken += 1;
-            groups.push(group);
-            true
+            let group = group(entry);
+            let has_group = group.is_some();
+            groups.extend(group);
+            has_group
         });
         let extracted: Vec<_> = extracted.collect();
         (self.new_decisions, self.writes) = (0, self.writes + 1);
-        self.bytes -= extracted.iter().map(|((_, key), r)| r.bytes(key.len())).sum::<usize>();
-        let keys = extracted.into_iter().map(|((_, key), record)| (key, record));
+        self.bytes -= extracted.iter().map(Entry::bytes).sum::<usize>();
+        let keys = extracted.into_iter().map(|Entry { key, record, .. }| (key, record));
         groups.into_iter().zip(keys).map(|(group, (key, record))| (group, key, record)).collect()
     }
 }
 
 impl PendingKey {
-    fn new(usage: Usage, since: u64) -> Self {
-        let (intervals, notes) = (VecDeque::new(), VecDeque::new());
-        PendingKey { usage: usage.without_totals(), intervals, notes, since, state: None }
-    }
-
     /// What an observer has counted for a key.
-    pub(crate) fn observed(
-        usage: Usage,
-        intervals: VecDeque<Interval>,
-        state: StateChange,
-    ) -> Self {
-        PendingKey { usage, intervals, notes: VecDeque::new(), since: 0, state: Some(state) }
+    pub(crate) fn observed(tally: Tally, state: StateChange) -> Self {
+        PendingKey { tally, since: 0, state: Some(state) }
     }
 
     pub(super) fn has_state(&self) -> bool {
         self.state.is_some()
     }
 
-    fn bytes(&self, key: usize) -> usize {
-        let texts = self.notes.iter().filter_map(|note| note.text.as_ref());
-        size_of::<((u32, Box<[u8]>), PendingKey)>()
-            + key
-            + self.intervals.capacity() * size_of::<Interval>()
-            + self.notes.capacity() * size_of::<Note>()
-            + texts.map(|text| text.len()).sum::<usize>()
-    }
-
     pub(super) fn decisions(&self) -> u64 {
-        self.usage.allowed + self.usage.denied
-    }
-
-    fn add(&mut self, tracked: &Tracked, delta: &Delta<'_>) {
-        self.usage.merge(&delta.usage());
-        if tracked.interval > 0 {
-            let horizon = tracked.horizon(self.usage.last_seen.as_micros());
-            add_interval(&mut self.intervals, delta.interval(), horizon);
-        }
-        for note in delta.notes() {
-            let at = self.notes.partition_point(|other| other.time <= note.time);
-            self.notes.insert(at, note);
-        }
-        let excess = self.notes.len().saturating_sub(tracked.track.recent);
-        drop(self.notes.drain(..excess));
+        let usage = self.tally.usage();
+        usage.allowed + usage.denied
     }
 
     /// Appends the arguments of the script.
     pub(crate) fn write(&self, arguments: &mut Vec<Vec<u8>>) {
         let mut put = |number: u64| arguments.push(number.to_string().into());
         let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
-        put(self.usage.first_seen.as_micros());
-        put(self.usage.last_seen.as_micros());
-        put(self.usage.allowed);
-        put(self.usage.denied);
-        put(self.usage.cost);
-        put(count(self.intervals.len()));
-        put(count(self.notes.len()));
+        let usage = self.tally.usage();
+        put(usage.first_seen.as_micros());
+        put(usage.last_seen.as_micros());
+        put(usage.allowed);
+        put(usage.denied);
+        put(usage.cost);
+        let notes = self.tally.notes();
+        put(count(self.tally.intervals().count()));
+        put(count(notes.len()));
         if let Some(StateChange { expected, new }) = &self.state {
             arguments.extend([expected.clone(), new.clone()]);
         }
         let mut put = |number: u64| arguments.push(number.to_string().into());
-        for Interval { start, allowed, denied, cost } in &self.intervals {
+        for Interval { start, allowed, denied, cost } in self.tally.intervals() {
             put(start.as_micros() / 1_000_000);
             put(*allowed);
             put(*denied);
             put(*cost);
         }
-        for note in &self.notes {
+        for note in &notes {
             arguments.push(write_note(note).into());
         }
     }
@@ -213,19 +212,18 @@ mod tests {
     /// The keys of a server that is unavailable wait longest.
     #[test]
     fn keys_without_a_group_leave_the_budget_to_the_others() {
-        let usage = Usage {
-            first_seen: tollgate::Timestamp::EPOCH,
-            last_seen: tollgate::Timestamp::EPOCH,
-            allowed: 1,
-            denied: 1,
-            cost: 1,
-        };
+        let yaml = "policies: { api: { limits: [1/s], track: { usage: true } } }";
+        let read = tollgate_config::Layers::new().named_yaml("tollgate.yaml", yaml).read();
+        let track = read.unwrap().config.tracks.remove("api").unwrap();
         let mut pending = Pending::default();
-        for (number, since) in (0..20_u32).zip([0, 1].into_iter().cycle()) {
-            let key = Box::from(number.to_be_bytes());
-            let record = PendingKey { usage, ..PendingKey::new(usage, since) };
-            pending.bytes += record.bytes(4);
-            pending.keys.insert((u32::try_from(since).unwrap(), key), record);
+        for policy in [0, 1] {
+            pending.writes = u64::from(policy == 1);
+            let tracked = Tracked::new(policy, "api", &track);
+            for number in 0..10_u8 {
+                let (key, answer, note) = (&[number][..], NoteAnswer::Denied, None);
+                let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note };
+                assert!(pending.add(&tracked, &decision));
+            }
         }
         let taken = pending.take(6, |policy, _| (policy == 1).then_some(policy));
         assert_eq!((taken.len(), pending.len()), (6, 14));

@@ -1,0 +1,93 @@
+//! What it costs that a policy tracks everything about its keys: totals, a timeline and notes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use anyhow::{Context, Result, ensure};
+use bench::Effort;
+use bench::process::{self, SERVER_CORE};
+use bench::report::{Report, Row};
+use tollgate_testkit::Server as Redis;
+
+use crate::resp::load::Target;
+use crate::servers::{self, Server};
+
+const KEY: &str = "user:__rand_int__";
+const TRACKED: &str = "tracked";
+
+/// A daemon, and the Redis server that has its state.
+struct Pair {
+    daemon: Server,
+    redis: Option<Redis>,
+    policy: &'static str,
+}
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    for on_redis in [false, true] {
+        let mut systems = [
+            ("tollgate, tracked".to_owned(), Pair::start(TRACKED, on_redis)?),
+            ("tollgate, not tracked".to_owned(), Pair::start("api", on_redis)?),
+        ];
+        for pipeline in [16, 1] {
+            let divisor = effort.divisor * if on_redis { 4 } else { 1 };
+            let requests = if pipeline == 1 { 200_000 } else { 2_000_000 } / divisor;
+            let store = if on_redis { "Redis" } else { "memory" };
+            for (_, pair) in &systems {
+                // All keys become known.
+                pair.target().load(pipeline, &pair.command(), requests)?;
+            }
+            let name = |process| format!("track, {store}, pipeline {pipeline}, CPU of {process}");
+            let row = Row::measure(name("the daemon"), effort.rounds, &mut systems, |pair| {
+                pair.target().measure(pipeline, &pair.command(), requests)
+            })?;
+            report.rows.push(row);
+            if on_redis {
+                let row = Row::measure(name("Redis"), effort.rounds, &mut systems, |pair| {
+                    let id = pair.redis.as_ref().map(Redis::pid).context("no Redis")?;
+                    let load = || pair.target().load(pipeline, &pair.command(), requests);
+                    servers::measure(id, load)
+                })?;
+                report.rows.push(row);
+            }
+        }
+        systems[0].1.check_dropped()?;
+    }
+    Ok(())
+}
+
+impl Pair {
+    fn start(policy: &'static str, on_redis: bool) -> Result<Self> {
+        let redis = on_redis.then(Redis::start);
+        if let Some(redis) = &redis {
+            process::pin(redis.pid(), SERVER_CORE)?;
+        }
+        let daemon = Server::tollgate("--resp", redis.as_ref().map(Redis::url).as_deref())?;
+        Ok(Pair { daemon, redis, policy })
+    }
+
+    fn target(&self) -> Target {
+        Target { port: self.daemon.port.number(), id: self.daemon.process.id() }
+    }
+
+    fn command(&self) -> [&'static str; 3] {
+        ["TOLLGATE.CHECK", self.policy, KEY]
+    }
+
+    /// A decision that is not recorded costs little.
+    fn check_dropped(&mut self) -> Result<()> {
+        let line = self.daemon.process.line_with("/metrics")?;
+        let address = line.trim().trim_end_matches("/metrics").rsplit_once('/');
+        let (_, address) = address.with_context(|| format!("no address of metrics: {line}"))?;
+        let mut connection = TcpStream::connect(address)?;
+        connection.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+        let mut metrics = String::new();
+        connection.read_to_string(&mut metrics)?;
+        let dropped = metrics.lines().filter(|line| line.starts_with("tollgate_tracked_dropped"));
+        let dropped: Vec<_> = dropped.collect();
+        ensure!(
+            !dropped.is_empty() && dropped.iter().all(|line| line.ends_with(" 0")),
+            "{dropped:?}"
+        );
+        Ok(())
+    }
+}
