@@ -20,7 +20,7 @@ use client::Client;
 use process::{Daemon, output, printed, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tollgate_testkit::{Folder, Port, until};
+use tollgate_testkit::{Folder, Port, Server, until};
 
 const CONFIG: &str = r#"
 policies:
@@ -30,8 +30,12 @@ policies:
 
 /// A daemon with a dashboard at this port.
 fn start(port: &Port) -> Daemon {
+    start_with(CONFIG, port)
+}
+
+fn start_with(config: &str, port: &Port) -> Daemon {
     let address = format!("127.0.0.1:{}", port.number());
-    Daemon::with_config(CONFIG, |command| command.args(["--admin", &address]))
+    Daemon::with_config(config, |command| command.args(["--admin", &address]))
 }
 
 /// Requests of `user:1` and `user:2` under both policies, until it is dropped.
@@ -208,6 +212,21 @@ fn rates_of_a_daemon_under_load_are_shown_over_a_restart() {
     let _load = Load::start(&daemon);
     terminal.wait("rates after the restart", |screen| {
         screen.contains(" live") && has_rates(screen, "user:2")
+    });
+    terminal.press(&["q"]);
+    terminal.assert_restored();
+}
+
+#[test]
+fn rates_of_keys_on_redis_are_shown() {
+    let redis = Server::start();
+    let port = Port::reserve();
+    let config = format!("store: {{ url: \"{}\" }}{CONFIG}", redis.url());
+    let daemon = start_with(&config, &port);
+    let _load = Load::start(&daemon);
+    let Some(terminal) = Terminal::start(&top(&port, "")) else { return };
+    terminal.wait("rates of the policy and its keys", |screen| {
+        ["api", "user:1", "user:2"].iter().all(|name| has_rates(screen, name))
     });
     terminal.press(&["q"]);
     terminal.assert_restored();

@@ -11,14 +11,10 @@ use tollgate::Timestamp;
 
 use crate::query::{KeysQuery, Order, Position};
 use crate::record::{KeyRecord, KeyUsage, Usage};
-use crate::recorder::{Log, TrackedDecision};
+use crate::recorder::{BATCH, Log, TrackedDecision};
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
 use records::Records;
-
-/// How many decisions are added together. Each step of one waits for memory, and those of the others
-/// use that time.
-const BATCH: usize = 32;
 
 /// The records of all policies.
 #[derive(Debug, Default)]
@@ -65,7 +61,7 @@ impl MemoryStorage {
         all.resize_with(len, Records::default);
         let mut evicted = 0;
         let mut steps = Vec::with_capacity(BATCH);
-        for batch in log.batches(BATCH) {
+        for batch in log.batches() {
             steps.clear();
             // Decisions of policies that were reloaded without `track` since are left out.
             steps.extend(batch.filter_map(|(id, decision)| {

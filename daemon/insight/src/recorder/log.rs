@@ -9,6 +9,10 @@ pub(crate) const MAX_DECISIONS: usize = 512;
 const MAX_BYTES: usize = 32 * 1024;
 const _: () = assert!(MAX_KEY_BYTES + MAX_NOTE_BYTES <= MAX_BYTES);
 
+/// How many decisions are added to records together. A decision waits for memory several times, and
+/// the others of its batch use that time.
+pub(crate) const BATCH: usize = 32;
+
 /// The log has no room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Full;
@@ -82,17 +86,11 @@ impl Log {
         Ok(())
     }
 
-    /// The decisions, each with the number of its policy.
-    pub(crate) fn decisions(&self) -> impl Iterator<Item = (usize, TrackedDecision<'_>)> {
-        self.entries.iter().map(|entry| self.decision(entry))
-    }
-
-    /// The same in batches.
+    /// The decisions in batches, each with the number of its policy.
     pub(crate) fn batches(
         &self,
-        len: usize,
-    ) -> impl Iterator<Item = impl Iterator<Item = (usize, TrackedDecision<'_>)>> {
-        self.entries.chunks(len).map(|batch| batch.iter().map(|entry| self.decision(entry)))
+    ) -> impl Iterator<Item = impl Iterator<Item = (usize, TrackedDecision<'_>)> + Clone> {
+        self.entries.chunks(BATCH).map(|batch| batch.iter().map(|entry| self.decision(entry)))
     }
 
     #[inline]

@@ -18,14 +18,14 @@ use tokio::sync::Notify;
 use crate::record::{MAX_KEY_BYTES, NoteAnswer};
 use crate::stats::Counters;
 use crate::tracked::Tracked;
-pub(crate) use log::Log;
+pub(crate) use log::{BATCH, Log};
 
 /// The fewest and the most logs that threads add to, both powers of two. There are more than threads,
 /// so that one is free even if all other threads and the task hold one.
 const MIN_LOGS: usize = 4;
 const MAX_LOGS: usize = 32;
 const SPARE_LOGS: usize = 2;
-/// The most full logs. With them, the queue has 65,536 decisions in 8 MiB.
+/// The most full logs. With them, the queue has room for 65,536 decisions.
 const MAX_FULL: usize = 128;
 /// The number of full logs from which on the task is woken: the caches of a core still have them.
 const FULL_TO_WAKE: usize = 4;

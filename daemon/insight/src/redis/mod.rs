@@ -10,6 +10,7 @@ mod pending;
 mod read;
 
 use std::collections::{HashMap, VecDeque};
+use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -82,12 +83,16 @@ impl RedisStorage {
     /// Adds decisions to those that the next flush writes.
     pub(crate) fn add(&self, table: &TrackTable, log: &Log, counters: &Counters) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        for (id, decision) in log.decisions() {
-            // The policy may have been reloaded without `track` since.
-            if let Some(tracked) = table.by_id(id)
-                && !pending.add(tracked, &decision)
-            {
-                counters.dropped_store.increment();
+        for batch in log.batches() {
+            let touched = batch.clone().map(|(id, decision)| pending.touch(id, decision.key));
+            black_box(touched.fold(0, |all, one| all ^ one));
+            for (id, decision) in batch {
+                // The policy may have been reloaded without `track` since.
+                if let Some(tracked) = table.by_id(id)
+                    && !pending.add(tracked, &decision)
+                {
+                    counters.dropped_store.increment();
+                }
             }
         }
         counters.pending_keys.set(u64::try_from(pending.len()).unwrap_or(u64::MAX));

@@ -16,7 +16,7 @@ const MAX_KEYS: usize = 131_072;
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// The decisions for which one key may be written, and the keys that may be written in any case.
-const DECISIONS_PER_WRITE: u64 = 48;
+const DECISIONS_PER_WRITE: u64 = 64;
 const MIN_WRITES: usize = 256;
 
 /// What waits for a key.
@@ -72,9 +72,21 @@ impl Pending {
         self.keys.iter().map(|entry| entry.record.decisions()).sum()
     }
 
+    fn hash(&self, policy: usize, key: &[u8]) -> u64 {
+        self.hasher.hash_one((policy, key))
+    }
+
+    /// Reads what a decision about a key will probably read, so that it is in the cache.
+    pub(super) fn touch(&self, policy: usize, key: &[u8]) -> u64 {
+        let entry = self.keys.find(self.hash(policy, key), |_| true);
+        entry.map_or(0, |entry| {
+            entry.record.tally.touch() ^ entry.key.first().copied().map_or(0, u64::from)
+        })
+    }
+
     /// Adds a decision, unless there is no space for it.
     pub(super) fn add(&mut self, tracked: &Tracked, decision: &TrackedDecision<'_>) -> bool {
-        let hash = self.hasher.hash_one((tracked.id, decision.key));
+        let hash = self.hash(tracked.id, decision.key);
         let is_full = self.keys.len() >= MAX_KEYS;
         let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
         let entry = match self.keys.entry(hash, is_of, |entry| entry.hash) {
