@@ -112,8 +112,8 @@ impl Pending {
         true
     }
 
-    /// How many keys the next write may have: a write of a key costs the server as much as four
-    /// decisions, and all writes together must cost it a small part of what decisions do.
+    /// How many keys the next write may have: a write of a key costs the server as much as up to 25
+    /// decisions, and all writes together must cost it less than decisions do.
     pub(super) fn budget(&self) -> usize {
         let share = usize::try_from(self.new_decisions / DECISIONS_PER_WRITE).unwrap_or(usize::MAX);
         share.max(MIN_WRITES)
