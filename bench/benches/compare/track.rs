@@ -73,7 +73,7 @@ impl Pair {
         ["TOLLGATE.CHECK", self.policy, KEY]
     }
 
-    /// A decision that is not recorded costs little.
+    /// Fails if decisions were not recorded, because those cost little.
     fn check_dropped(&mut self) -> Result<()> {
         let line = self.daemon.process.line_with("/metrics")?;
         let address = line.trim().trim_end_matches("/metrics").rsplit_once('/');
@@ -86,7 +86,7 @@ impl Pair {
         let dropped: Vec<_> = dropped.collect();
         ensure!(
             !dropped.is_empty() && dropped.iter().all(|line| line.ends_with(" 0")),
-            "{dropped:?}"
+            "decisions were not recorded: {dropped:?}"
         );
         Ok(())
     }

@@ -112,7 +112,7 @@ impl Pending {
         true
     }
 
-    /// How many keys the next write may have: a write of a key costs the server as much as up to 25
+    /// How many keys the next write may have: a write of a key costs the server as much as up to eight
     /// decisions, and all writes together must cost it less than decisions do.
     pub(super) fn budget(&self) -> usize {
         let share = usize::try_from(self.new_decisions / DECISIONS_PER_WRITE).unwrap_or(usize::MAX);
