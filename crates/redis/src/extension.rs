@@ -34,19 +34,17 @@ impl Script {
         &self,
         commands: &CommandChannel,
         keys: &[Vec<u8>],
-        arguments: &[Vec<u8>],
+        arguments: &[&[u8]],
     ) -> Result<ScriptReply, CommandError> {
-        let words = |command: &str, script: &str| {
-            let mut words: Vec<Vec<u8>> =
-                vec![command.into(), script.into(), keys.len().to_string().into_bytes()];
-            words.extend(keys.iter().chain(arguments).cloned());
-            words
-        };
-        let mut reply = commands.command(&words("EVALSHA", &self.sha1)).await;
+        let key_count = keys.len().to_string();
+        let mut words = vec!["EVALSHA".as_bytes(), self.sha1.as_bytes(), key_count.as_bytes()];
+        words.extend(keys.iter().map(Vec::as_slice).chain(arguments.iter().copied()));
+        let mut reply = commands.command(&words).await;
         if let Err(CommandError::Server(server)) = &reply
             && error::is_script_missing(server)
         {
-            reply = commands.command(&words("EVAL", self.text)).await;
+            (words[0], words[1]) = (b"EVAL", self.text.as_bytes());
+            reply = commands.command(&words).await;
         }
         ScriptReply::from_value(reply?).ok_or_else(|| {
             let message = "a script returned a value of another type";
@@ -125,7 +123,7 @@ impl RedisStore {
         partition: u16,
         script: &Script,
         keys: &[Vec<u8>],
-        arguments: &[Vec<u8>],
+        arguments: &[&[u8]],
     ) -> Result<ScriptReply, Failure> {
         let commands = self.routes().node_of(partition).and_then(|node| node.commands());
         let Some(commands) = commands else {

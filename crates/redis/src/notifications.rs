@@ -239,7 +239,7 @@ impl Subscription {
         &self,
         script: &Script,
         keys: &[Vec<u8>],
-        arguments: &[Vec<u8>],
+        arguments: &[&[u8]],
     ) -> Result<ScriptReply, Failure> {
         let commands = self.connection.commands();
         script.run(&commands, keys, arguments).await.map_err(|error| error.failure())

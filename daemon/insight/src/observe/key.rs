@@ -206,6 +206,7 @@ fn decode(state: &[u8]) -> Option<(u64, Vec<Counter>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redis::Arguments;
     use tollgate_config::Layers;
 
     fn tracked() -> Tracked {
@@ -224,9 +225,9 @@ mod tests {
         let mut key = KeyState::new(StoredState::default());
         key.apply_reading(b"a\n", reading(3), &tracked);
         let arguments = |record: PendingKey| {
-            let mut arguments = Vec::new();
+            let mut arguments = Arguments::default();
             record.write(&mut arguments);
-            arguments
+            arguments.slices().into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         let first = arguments(key.write("v1").unwrap());
         key.apply_reading(b"a\n", reading(5), &tracked);
@@ -331,9 +332,10 @@ mod tests {
         key.apply_reading(b"a", reading(5), &tracked);
         key.write("v1");
         key.begin_record();
-        let mut arguments = Vec::new();
+        let mut arguments = Arguments::default();
         key.write("v2").unwrap().write(&mut arguments);
-        assert_eq!((&arguments[2][..], &arguments[7][..]), (&b"2"[..], &b""[..]));
-        assert_eq!(&arguments[8][..], b"v1 0\n5 1000 1\na");
+        let arguments = arguments.slices();
+        assert_eq!((arguments[2], arguments[7]), (&b"2"[..], &b""[..]));
+        assert_eq!(arguments[8], b"v1 0\n5 1000 1\na");
     }
 }

@@ -52,18 +52,16 @@ pub(super) async fn renew(
 ) -> Result<Vec<Option<Lease>>, Failure> {
     let partition = store.partition_of(tracked.name.as_bytes());
     let name = store.extension_name(partition, &tracked.name, "l", b"observers");
-    let mut arguments: Vec<Vec<u8>> = vec![
-        observer.into(),
-        LEASE_TIME.as_millis().to_string().into(),
-        tracked.track.keep.as_millis().to_string().into(),
-    ];
+    let lease_time = LEASE_TIME.as_millis().to_string();
+    let keep = tracked.track.keep.as_millis().to_string();
+    let mut arguments = vec![observer.as_bytes(), lease_time.as_bytes(), keep.as_bytes()];
     for (server, request) in requests {
-        let request = match request {
-            LeaseRequest::Hold => "hold",
-            LeaseRequest::Observed => "observed",
-            LeaseRequest::Release => "release",
+        let request: &[u8] = match request {
+            LeaseRequest::Hold => b"hold",
+            LeaseRequest::Observed => b"observed",
+            LeaseRequest::Release => b"release",
         };
-        arguments.extend([server.as_bytes().to_vec(), request.into()]);
+        arguments.extend([server.as_bytes(), request]);
     }
     // A lease that is granted late is valid for a shorter time.
     let renewed = Instant::now();

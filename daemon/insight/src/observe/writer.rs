@@ -129,7 +129,8 @@ impl Writer {
             (totals.last / 1_000).into(),
             shared.tracked.track.keep.as_millis(),
         ];
-        let arguments = arguments.map(|number: u128| number.to_string().into_bytes());
+        let arguments = arguments.map(|number: u128| number.to_string());
+        let arguments = arguments.each_ref().map(String::as_bytes);
         match subscription.run_script(&COPY, &[name], &arguments).await {
             Ok(_) => Ok(()),
             // The observer of the server that has the slot now copies the totals.

@@ -5,6 +5,7 @@
 //! a partition are numbered and sent one after the other: the server skips one that it has executed
 //! already, so that a batch whose reply was lost is sent again.
 
+mod arguments;
 mod observed;
 mod pending;
 mod read;
@@ -22,9 +23,10 @@ use tollgate::random_id;
 use tollgate_redis::{RedisStore, Script, ScriptReply};
 use tollgate_store::{Failure, FailureKind};
 
-use crate::recorder::Log;
+use crate::recorder::{BATCH, Log};
 use crate::stats::Counters;
 use crate::tracked::{TrackTable, Tracked};
+pub(crate) use arguments::Arguments;
 pub(crate) use observed::{StoredState, Totals, WriteOutcome};
 use pending::Pending;
 pub(crate) use pending::{PendingKey, StateChange};
@@ -37,7 +39,7 @@ const MAX_BATCH: usize = 64;
 /// How long a batch is retried. Then its decisions are dropped and counted.
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// How long the server remembers a writer, in ms: longer than a batch is retried.
-const WRITER_TTL: &str = "3600000";
+const WRITER_TTL: u32 = 3_600_000;
 
 /// Keys and what waits for them.
 type Records = Vec<(Box<[u8]>, PendingKey)>;
@@ -46,7 +48,7 @@ type Records = Vec<(Box<[u8]>, PendingKey)>;
 #[derive(Debug)]
 struct Batch {
     keys: Vec<Vec<u8>>,
-    arguments: Vec<Vec<u8>>,
+    arguments: Arguments,
     /// The decisions that it adds up.
     decisions: u64,
     since: Instant,
@@ -83,13 +85,15 @@ impl RedisStorage {
     /// Adds decisions to those that the next flush writes.
     pub(crate) fn add(&self, table: &TrackTable, log: &Log, counters: &Counters) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hashes = Vec::with_capacity(BATCH);
         for batch in log.batches() {
-            let touched = batch.clone().map(|(id, decision)| pending.touch(id, decision.key));
-            black_box(touched.fold(0, |all, one| all ^ one));
-            for (id, decision) in batch {
+            hashes.clear();
+            hashes.extend(batch.clone().map(|(id, decision)| pending.hash(id, decision.key)));
+            black_box(hashes.iter().fold(0, |all, hash| all ^ pending.touch(*hash)));
+            for ((id, decision), hash) in batch.zip(&hashes) {
                 // The policy may have been reloaded without `track` since.
                 if let Some(tracked) = table.by_id(id)
-                    && !pending.add(tracked, &decision)
+                    && !pending.add(*hash, tracked, &decision)
                 {
                     counters.dropped_store.increment();
                 }
@@ -175,18 +179,17 @@ impl RedisStorage {
             1 => track.max_keys,
             _ => track.max_keys.div_ceil(partitions) * 5 / 4 + 8,
         };
-        let mut arguments: Vec<Vec<u8>> = vec![
-            number.to_string().into(),
-            name(&tracked.name, "k", b""),
-            track.keep.as_millis().to_string().into(),
-            max_keys.to_string().into(),
-            track.recent.max(1).to_string().into(),
-            intervals.to_string().into(),
-            length.to_string().into(),
-            u8::from(track.usage).to_string().into(),
-            WRITER_TTL.into(),
-            u8::from(records.iter().any(|(_, record)| record.has_state())).to_string().into(),
-        ];
+        let mut arguments = Arguments::default();
+        arguments.push_text(number);
+        arguments.push(&name(&tracked.name, "k", b""));
+        arguments.push_text(track.keep.as_millis());
+        arguments.push_text(max_keys);
+        arguments.push_text(track.recent.max(1));
+        arguments.push_text(intervals);
+        arguments.push_text(length);
+        arguments.push_text(u8::from(track.usage));
+        arguments.push_text(WRITER_TTL);
+        arguments.push_text(u8::from(records.iter().any(|(_, record)| record.has_state())));
         let mut decisions = 0;
         for (key, record) in records {
             keys.push(name(&tracked.name, "k", key));
@@ -218,8 +221,7 @@ impl RedisStorage {
             if std::mem::replace(&mut batch.was_sent, true) {
                 counters.retried.increment();
             }
-            let sent = self.store.run_script(partition, &WRITE, &batch.keys, &batch.arguments);
-            match sent.await? {
+            match self.run_batch(partition, batch).await? {
                 ScriptReply::Integer(evicted) => {
                     counters.evicted.add(u64::try_from(evicted).unwrap_or_default());
                 }
@@ -228,6 +230,11 @@ impl RedisStorage {
             queue.batches.pop_front();
         }
         Ok(())
+    }
+
+    async fn run_batch(&self, partition: u16, batch: &Batch) -> Result<ScriptReply, Failure> {
+        let arguments = batch.arguments.slices();
+        self.store.run_script(partition, &WRITE, &batch.keys, &arguments).await
     }
 
     /// The decisions that are not written yet.

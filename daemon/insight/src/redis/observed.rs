@@ -14,7 +14,7 @@ use tollgate_store::Failure;
 
 use super::pending::PendingKey;
 use super::read::{self, words};
-use super::{MAX_BATCH, Records, RedisStorage, WRITE, malformed};
+use super::{MAX_BATCH, Records, RedisStorage, malformed};
 use crate::tracked::Tracked;
 
 static STATE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("state.lua")));
@@ -121,7 +121,7 @@ impl RedisStorage {
     ) -> Result<Vec<WriteOutcome>, Failure> {
         let number = self.observed_batches.fetch_add(1, Ordering::Relaxed) + 1;
         let batch = self.batch(partition, tracked, number, records);
-        let reply = self.store.run_script(partition, &WRITE, &batch.keys, &batch.arguments).await?;
+        let reply = self.run_batch(partition, &batch).await?;
         let ScriptReply::List(mut list) = reply else { return Err(malformed()) };
         let totals = words(ScriptReply::List(list.split_off(1.min(list.len()))))?;
         let (pairs, rest) = totals.as_chunks::<2>();

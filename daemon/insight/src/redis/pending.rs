@@ -1,10 +1,12 @@
 //! Decisions that wait to be written.
 
 use std::hash::BuildHasher;
+use std::io::Write;
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashTable, hash_table};
 
+use super::arguments::Arguments;
 use crate::record::{Interval, Note, NoteAnswer};
 use crate::recorder::TrackedDecision;
 use crate::tally::Tally;
@@ -72,21 +74,26 @@ impl Pending {
         self.keys.iter().map(|entry| entry.record.decisions()).sum()
     }
 
-    fn hash(&self, policy: usize, key: &[u8]) -> u64 {
+    /// The hash of a key of a policy, for the other functions.
+    pub(super) fn hash(&self, policy: usize, key: &[u8]) -> u64 {
         self.hasher.hash_one((policy, key))
     }
 
     /// Reads what a decision about a key will probably read, so that it is in the cache.
-    pub(super) fn touch(&self, policy: usize, key: &[u8]) -> u64 {
-        let entry = self.keys.find(self.hash(policy, key), |_| true);
+    pub(super) fn touch(&self, hash: u64) -> u64 {
+        let entry = self.keys.find(hash, |_| true);
         entry.map_or(0, |entry| {
             entry.record.tally.touch() ^ entry.key.first().copied().map_or(0, u64::from)
         })
     }
 
-    /// Adds a decision, unless there is no space for it.
-    pub(super) fn add(&mut self, tracked: &Tracked, decision: &TrackedDecision<'_>) -> bool {
-        let hash = self.hash(tracked.id, decision.key);
+    /// Adds a decision about a key with this hash, unless there is no space for it.
+    pub(super) fn add(
+        &mut self,
+        hash: u64,
+        tracked: &Tracked,
+        decision: &TrackedDecision<'_>,
+    ) -> bool {
         let is_full = self.keys.len() >= MAX_KEYS;
         let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
         let entry = match self.keys.entry(hash, is_of, |entry| entry.hash) {
@@ -170,46 +177,63 @@ impl PendingKey {
     }
 
     /// Appends the arguments of the script.
-    pub(crate) fn write(&self, arguments: &mut Vec<Vec<u8>>) {
-        let mut put = |number: u64| arguments.push(number.to_string().into());
-        let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
+    pub(crate) fn write(&self, arguments: &mut Arguments) {
         let usage = self.tally.usage();
-        put(usage.first_seen.as_micros());
-        put(usage.last_seen.as_micros());
-        put(usage.allowed);
-        put(usage.denied);
-        put(usage.cost);
         let notes = self.tally.notes();
-        put(count(self.tally.intervals().count()));
-        put(count(notes.len()));
+        arguments.push_text(usage.first_seen.as_micros());
+        arguments.push_text(usage.last_seen.as_micros());
+        arguments.push_text(usage.allowed);
+        arguments.push_text(usage.denied);
+        arguments.push_text(usage.cost);
+        arguments.push_text(self.tally.intervals().count());
+        arguments.push_text(notes.len());
         if let Some(StateChange { expected, new }) = &self.state {
-            arguments.extend([expected.clone(), new.clone()]);
+            arguments.push(expected);
+            arguments.push(new);
         }
-        let mut put = |number: u64| arguments.push(number.to_string().into());
         for Interval { start, allowed, denied, cost } in self.tally.intervals() {
-            put(start.as_micros() / 1_000_000);
-            put(*allowed);
-            put(*denied);
-            put(*cost);
+            arguments.push_text(start.as_micros() / 1_000_000);
+            arguments.push_text(allowed);
+            arguments.push_text(denied);
+            arguments.push_text(cost);
         }
-        for note in &notes {
-            arguments.push(write_note(note).into());
-        }
+        arguments.push(&write_notes(&notes));
     }
 }
 
-/// A note as one text: time in µs, cost, answer, and the client's note after a colon if there is one.
-fn write_note(note: &Note) -> String {
-    let mut text = format!("{}:{}:{}", note.time.as_micros(), note.cost, note.answer.as_str());
-    if let Some(note) = &note.text {
-        text.push(':');
-        text.push_str(note);
+/// Notes as one text. Each has its length in bytes and a colon before it, then its time in µs, cost,
+/// answer, and the client's note if there is one, separated by colons.
+fn write_notes(notes: &[Note]) -> Vec<u8> {
+    let (mut list, mut text) = (Vec::new(), Vec::new());
+    for Note { time, cost, answer, text: note } in notes {
+        text.clear();
+        // A vector accepts everything.
+        let _ = write!(text, "{}:{cost}:{}", time.as_micros(), answer.as_str());
+        if let Some(note) = note {
+            text.push(b':');
+            text.extend_from_slice(note.as_bytes());
+        }
+        let _ = write!(list, "{}:", text.len());
+        list.extend_from_slice(&text);
     }
-    text
+    list
 }
 
-/// Parses what [`write_note`] has written.
-pub(super) fn parse_note(text: &str) -> Option<Note> {
+/// Parses what [`write_notes`] has written; absent if it is malformed. Leaves out notes with answers
+/// that this version does not know.
+pub(super) fn parse_notes(mut list: &[u8]) -> Option<Vec<Note>> {
+    let mut notes = Vec::new();
+    while !list.is_empty() {
+        let colon = list.iter().position(|byte| *byte == b':')?;
+        let len: usize = str::from_utf8(&list[..colon]).ok()?.parse().ok()?;
+        let (text, rest) = list[colon + 1..].split_at_checked(len)?;
+        notes.extend(parse_note(&String::from_utf8_lossy(text)));
+        list = rest;
+    }
+    Some(notes)
+}
+
+fn parse_note(text: &str) -> Option<Note> {
     let mut parts = text.splitn(4, ':');
     let time = tollgate::Timestamp::from_micros(parts.next()?.parse().ok()?);
     let cost = parts.next()?.parse().ok()?;
@@ -234,7 +258,8 @@ mod tests {
             for number in 0..10_u8 {
                 let (key, answer, note) = (&[number][..], NoteAnswer::Denied, None);
                 let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note };
-                assert!(pending.add(&tracked, &decision));
+                let hash = pending.hash(policy, key);
+                assert!(pending.add(hash, &tracked, &decision));
             }
         }
         let taken = pending.take(6, |policy, _| (policy == 1).then_some(policy));
@@ -243,15 +268,21 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_parsed_as_it_was_written() {
+    fn notes_are_parsed_as_they_were_written() {
+        let mut notes = Vec::new();
         for text in [None, Some(""), Some(":"), Some("user:7 \n ü")] {
             for answer in NoteAnswer::ALL {
                 let time = tollgate::Timestamp::from_micros(1_763_650_000_123_456);
-                let note =
-                    Note { time, cost: 9_007_199_254_740_991, answer, text: text.map(Into::into) };
-                assert_eq!(parse_note(&write_note(&note)), Some(note));
+                let text = text.map(Into::into);
+                notes.push(Note { time, cost: 9_007_199_254_740_991, answer, text });
             }
         }
+        let list = write_notes(&notes);
+        assert_eq!(parse_notes(&list), Some(notes));
+        assert_eq!(parse_notes(&list[..list.len() - 1]), None);
+        assert_eq!(parse_notes(b""), Some(Vec::new()));
+        assert_eq!(parse_notes(b"12:1:2:unknown"), None);
+        assert_eq!(parse_notes(b"11:1:2:unknown11:1:2:allowed").map(|notes| notes.len()), Some(1));
         for text in ["", "1", "1:2", "1:2:maybe", "x:2:allowed", "1:-2:allowed"] {
             assert_eq!(parse_note(text), None, "{text}");
         }

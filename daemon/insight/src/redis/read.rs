@@ -10,7 +10,7 @@ use tollgate::Timestamp;
 use tollgate_redis::{Script, ScriptReply};
 use tollgate_store::{Failure, FailureKind};
 
-use super::pending::parse_note;
+use super::pending::parse_notes;
 use super::{RedisStorage, malformed};
 use crate::memory::compare;
 use crate::query::{KeysQuery, Order, Position};
@@ -78,17 +78,18 @@ impl RedisStorage {
         let mut position = after.cloned();
         loop {
             let missing = query.limit + 1 - found.len();
-            let is_descending = u8::from(query.order.is_descending()).to_string();
+            let is_descending: &[u8] = if query.order.is_descending() { b"1" } else { b"0" };
+            let missing = missing.to_string();
             let rank = position.as_ref().map_or_else(String::new, |at| at.rank.to_string());
             let key = position.as_ref().map_or(&[][..], |at| &at.key);
-            let arguments: [Vec<u8>; 7] = [
-                is_descending.into(),
-                rank.into(),
-                key.into(),
-                query.prefix.into(),
-                missing.to_string().into(),
-                MAX_VISITED.into(),
-                expiry.clone().into(),
+            let arguments = [
+                is_descending,
+                rank.as_bytes(),
+                key,
+                query.prefix,
+                missing.as_bytes(),
+                MAX_VISITED.as_bytes(),
+                expiry.as_bytes(),
             ];
             let reply = self.query(partition, &KEYS, &names, &arguments).await?;
             let mut words = words(reply)?.into_iter();
@@ -142,7 +143,7 @@ impl RedisStorage {
         partition: u16,
         script: &Script,
         keys: &[Vec<u8>],
-        arguments: &[Vec<u8>],
+        arguments: &[&[u8]],
     ) -> Result<ScriptReply, Failure> {
         let start = Instant::now();
         let mut has_moved = false;
@@ -224,18 +225,14 @@ fn parse_record(
         denied: get(b"d")?,
         cost: get(b"c")?,
     };
-    let with_kind = |kind: u8| pairs.iter().filter(move |[field, _]| field.first() == Some(&kind));
     let track = &tracked.track;
-    let mut recent = Vec::new();
-    for [_, value] in with_kind(b'r') {
-        let text = String::from_utf8_lossy(value);
-        // A later version may have written an answer that this one does not know.
-        recent.extend(parse_note(&text));
-    }
+    let notes = pairs.iter().find(|[field, _]| field == b"r");
+    let notes = notes.map_or(Some(Vec::new()), |[_, list]| parse_notes(list));
+    let mut recent = notes.ok_or_else(malformed)?;
     recent.sort_by_key(|note| std::cmp::Reverse(note.time));
     recent.truncate(track.recent);
     let mut intervals = Vec::new();
-    for [_, value] in with_kind(b't') {
+    for [_, value] in pairs.iter().filter(|[field, _]| field.starts_with(b"t")) {
         intervals.push(interval(value)?);
     }
     let horizon = Timestamp::from_micros(tracked.horizon(now.as_micros()));

@@ -7,8 +7,8 @@
 -- maximum number of keys, the number of notes, the number of intervals, their length in s, whether usage
 -- is tracked, how long the writer is remembered in ms, whether records have the state of an observer. Then
 -- for each record: first and last time, allowed, denied, cost, the number of intervals and of notes; with
--- states the expected and the new state; for each interval its start in s, allowed, denied and cost; each
--- note.
+-- states the expected and the new state; for each interval its start in s, allowed, denied and cost; the
+-- notes in one text, the oldest first, each with its length in bytes and a colon before it.
 -- Reply: the number of evicted keys, or -1 if the batch was executed before. With states a list: this
 -- number, then the allowed requests and the last time of each record; in place of the requests -1 if another
 -- observer has written the record, and -2 if it was evicted or has expired.
@@ -22,7 +22,7 @@ local MAX_TOTAL = 9007199254740991
 local prefix, keep, max_keys = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local notes, intervals, length = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local has_usage, has_states = ARGV[8] == '1', ARGV[10] == '1'
-local shape = ARGV[5] .. ':' .. ARGV[6] .. ':' .. ARGV[7]
+local shape = ARGV[6] .. ':' .. ARGV[7]
 local position = 11
 
 local function take()
@@ -39,18 +39,27 @@ local function sum(old, new)
   return text(math.min((tonumber(old) or 0) + tonumber(new), MAX_TOTAL))
 end
 
--- Notes and intervals of another configuration are in other places.
+-- Intervals of another configuration are in other places.
 local function reshape(name)
   local fields, stale = redis.call('HGETALL', name), {}
   for i = 1, #fields, 2 do
-    local kind = string.sub(fields[i], 1, 1)
-    if kind == 't' or kind == 'r' then
+    if string.sub(fields[i], 1, 1) == 't' then
       stale[#stale + 1] = fields[i]
     end
   end
   if #stale > 0 then
     redis.call('HDEL', name, unpack(stale))
   end
+end
+
+-- Removes the oldest of a number of notes.
+local function newest_notes(list, count)
+  local start = 1
+  for _ = notes + 1, count do
+    local length, begin = string.match(list, '^(%d+):()', start)
+    start = begin + tonumber(length)
+  end
+  return string.sub(list, start)
 end
 
 -- Whether a record has the state from which the write was computed. It has the new state if the reply to
@@ -78,25 +87,34 @@ local function write(name)
     local expected = take()
     state = take()
     if not accepts_write(name, expected, state) then
-      position = position + 4 * interval_count + note_count
+      position = position + 4 * interval_count + 1
       return
     end
   end
-  local fields, parts = { 'f', 'l', 'a', 'd', 'c', 'n', 's' }, {}
+  local fields, parts = { 'f', 'l', 'a', 'd', 'c', 's' }, {}
   for i = 1, interval_count do
     local part = { start = take(), allowed = take(), denied = take(), cost = take() }
     part.field = 't' .. text((tonumber(part.start) / length) % intervals)
     parts[i] = part
     fields[#fields + 1] = part.field
   end
+  local list, count = take(), note_count
+  if note_count > 0 and note_count < notes then
+    fields[#fields + 1] = 'n'
+    fields[#fields + 1] = 'r'
+  end
   local old = redis.call('HMGET', name, unpack(fields))
-  if old[7] ~= shape then
-    if old[7] then
+  if old[6] ~= shape then
+    if old[6] then
       reshape(name)
     end
-    for i = 6, #fields do
+    for i = 7, 6 + interval_count do
       old[i] = false
     end
+  end
+  if #fields > 6 + interval_count and old[#fields] then
+    count = count + tonumber(old[#fields - 1])
+    list = old[#fields] .. list
   end
   if old[1] and tonumber(old[1]) < tonumber(first) then
     first = old[1]
@@ -105,13 +123,12 @@ local function write(name)
     last = old[2]
   end
   allowed, refused, cost = sum(old[3], allowed), sum(old[4], refused), sum(old[5], cost)
-  local written = tonumber(old[6]) or 0
   local new = { 'f', first, 'l', last, 'a', allowed, 'd', refused, 'c', cost, 's', shape }
   -- Several intervals of a batch may share a place: the later one comes last.
   local places = {}
   for i = 1, interval_count do
     local part = parts[i]
-    local stored = places[part.field] or old[7 + i]
+    local stored = places[part.field] or old[6 + i]
     local start, a, d, c
     if stored then
       start, a, d, c = string.match(stored, '^(%d+):(%d+):(%d+):(%d+)$')
@@ -130,13 +147,12 @@ local function write(name)
     new[#new + 1] = field
     new[#new + 1] = value
   end
-  for _ = 1, note_count do
-    new[#new + 1] = 'r' .. text(written % notes)
-    new[#new + 1] = take()
-    written = written + 1
+  if count > 0 then
+    new[#new + 1] = 'n'
+    new[#new + 1] = text(math.min(count, notes))
+    new[#new + 1] = 'r'
+    new[#new + 1] = newest_notes(list, count)
   end
-  new[#new + 1] = 'n'
-  new[#new + 1] = text(written)
   if state then
     new[#new + 1] = 'o'
     new[#new + 1] = state
