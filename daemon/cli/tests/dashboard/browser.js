@@ -184,6 +184,7 @@ const SCENARIOS = {
     await tabTo(page, "Block the key");
     await page.keyboard.press("Enter");
     await shows(page, "The key is blocked.");
+    await shows(page, "The next request is denied");
     console.log(await page.$eval(".verdict", (verdict) => verdict.innerText));
     await tabTo(page, "Unblock…");
     await page.keyboard.press("Enter");
