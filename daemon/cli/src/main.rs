@@ -27,6 +27,11 @@ use tollgate_server::ConfigErrors;
 use crate::check::Mode;
 use crate::command::Command;
 
+/// jemalloc serves threads from caches of their own, and returns freed memory to the system.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The exit code of every failure; 1 is a denial.
 const FAILURE: u8 = 2;
 
