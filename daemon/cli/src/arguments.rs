@@ -356,7 +356,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) upstream: Address,
     /// The daemon's address as seen by the gateway [default: 127.0.0.1:8080; for envoy-ratelimit
-    /// 127.0.0.1:8081]
+    /// and envoy-rlqs 127.0.0.1:8081]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tollgate: Option<Address>,
     /// The gateway's port
@@ -381,7 +381,8 @@ fn parse_port(text: &str) -> Result<NonZeroU16, &'static str> {
 impl Init {
     /// The daemon's address as seen by the gateway.
     pub(crate) fn tollgate(&self) -> Address {
-        let port = if self.gateway == Gateway::EnvoyRatelimit { 8081 } else { 8080 };
+        let uses_grpc = matches!(self.gateway, Gateway::EnvoyRatelimit | Gateway::EnvoyRlqs);
+        let port = if uses_grpc { 8081 } else { 8080 };
         let default = || Address { host: "127.0.0.1".to_owned(), port };
         self.tollgate.clone().unwrap_or_else(default)
     }
@@ -402,6 +403,8 @@ pub(crate) enum Gateway {
     Envoy,
     /// With its rate limit filter, over gRPC
     EnvoyRatelimit,
+    /// With its rate limit quota filter, over gRPC
+    EnvoyRlqs,
 }
 
 /// A duration as written, such as `1h`, which is valid.

@@ -4,6 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use envoy_types::pb::envoy::service::rate_limit_quota::v3::rate_limit_quota_service_server::{
+    RateLimitQuotaServiceServer, SERVICE_NAME as QUOTA_NAME,
+};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::{
     RateLimitService, RateLimitServiceServer, SERVICE_NAME,
 };
@@ -25,6 +28,7 @@ use tonic_health::pb::health_server::HealthServer;
 use crate::compare::ComparisonCall;
 use crate::error::EnvoyError;
 use crate::health::{self, Health};
+use crate::quota::QuotaService;
 use crate::reflection::Reflection;
 use crate::{EnvoyState, answer_call, bounded};
 
@@ -36,7 +40,8 @@ type Reply = Response<Body>;
 pub struct MessageLen(pub usize);
 
 pin_project! {
-    /// A response body. Until a health watch ends, its connection may be silent.
+    /// A response body. Until a health watch or a stream of quotas ends, its connection
+    /// may be silent.
     #[derive(Debug)]
     pub struct Body {
         #[pin]
@@ -119,6 +124,11 @@ impl GrpcConnection {
         let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
         match service.map(|(name, _)| name) {
             Some(SERVICE_NAME) => self.limit(request).await.map(Body::from),
+            // A client reports every few seconds, or when it has requests.
+            Some(QUOTA_NAME) => {
+                let watch = Some(busy.watch());
+                self.divide(request).await.map(|body| Body { body, watch })
+            }
             // A watched status may not change for long.
             Some(health::NAME) => {
                 let watch = path.ends_with("/Watch").then(|| busy.watch());
@@ -141,6 +151,17 @@ impl GrpcConnection {
         let max_len = self.service.engine.active().bounds.body;
         let mut server =
             RateLimitServiceServer::new(self.service.clone()).max_decoding_message_size(max_len);
+        let Ok(response) = server.call(request).await;
+        response
+    }
+
+    /// Answers a stream of the quota service.
+    async fn divide(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
+        let Service { engine, state, remote } = self.service.clone();
+        let max_len = engine.active().bounds.body;
+        let service = QuotaService { engine, state, remote, closing: self.closing.subscribe() };
+        let mut server =
+            RateLimitQuotaServiceServer::new(service).max_decoding_message_size(max_len);
         let Ok(response) = server.call(request).await;
         response
     }

@@ -1,5 +1,6 @@
 //! `grpc.health.v1`: whether the daemon accepts requests.
 
+use envoy_types::pb::envoy::service::rate_limit_quota::v3::rate_limit_quota_service_server::SERVICE_NAME as QUOTA_NAME;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::SERVICE_NAME;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -13,8 +14,8 @@ use tollgate_transport::Lifecycle;
 pub(super) const NAME: &str = "grpc.health.v1.Health";
 
 /// The services that a client can check: the daemon as a whole, the name of envoyproxy/ratelimit,
-/// and the rate limit service.
-const KNOWN: [&str; 3] = ["", "ratelimit", SERVICE_NAME];
+/// the rate limit service and the quota service.
+const KNOWN: [&str; 4] = ["", "ratelimit", SERVICE_NAME, QUOTA_NAME];
 
 /// The service, for one call.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl health_server::Health for Health {
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let service = request.into_inner().service;
         if !KNOWN.contains(&&*service) {
-            let known = "expected \"\", \"ratelimit\" or the full name of the rate limit service";
+            let known = "expected \"\", \"ratelimit\" or the full name of a service";
             return Err(Status::not_found(format!("unknown service; {known}")));
         }
         Ok(Response::new(health(serving(*self.healthy.borrow()))))

@@ -1,5 +1,6 @@
-//! Envoy's rate limit service, `envoy.service.ratelimit.v3`, with health checks and reflection, and
-//! its configuration from a control plane.
+//! Envoy's rate limit service, `envoy.service.ratelimit.v3`, and its quota service,
+//! `envoy.service.rate_limit_quota.v3`, with health checks and reflection, and the configuration
+//! from a control plane.
 //!
 //! `connection.rs` routes the requests of a gRPC connection; `json` is the same service over HTTP.
 //! With `envoy.compare`, `compare` answers a gRPC call with the answer of another service.
@@ -20,6 +21,7 @@ mod health;
 mod json;
 mod metadata;
 mod policy_target;
+mod quota;
 mod reflection;
 mod stats;
 pub mod xds;
@@ -38,6 +40,7 @@ pub use self::compare::{ComparedPolicy, ComparedRequests, Comparison};
 pub use self::connection::{Body, GrpcConnection, MessageLen};
 use self::error::EnvoyError;
 pub use self::json::answer as answer_json;
+pub use self::quota::QuotaStats;
 pub use self::stats::{RuleCounts, Stats};
 use self::xds::Discovery;
 
@@ -46,6 +49,8 @@ use self::xds::Discovery;
 pub struct EnvoyState {
     /// The statistics of envoyproxy/ratelimit.
     pub stats: Stats,
+    /// The counters of the quota service.
+    pub quota: QuotaStats,
     /// The comparison with another rate limit service.
     pub comparison: Comparison,
     /// The state of the connection to the control plane.

@@ -11,7 +11,7 @@ use tonic::codegen::Service;
 use tonic_health::pb::FILE_DESCRIPTOR_SET as HEALTH_DESCRIPTORS;
 use tonic_reflection::server::Builder;
 
-/// The descriptors of the rate limit service and its messages; a test keeps them up to date.
+/// The descriptors of the rate limit and quota services and their messages; a test keeps them up to date.
 const RATE_LIMIT_DESCRIPTORS: &[u8] = include_bytes!("descriptors.bin");
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;

@@ -32,8 +32,10 @@ macro_rules! file {
 
 /// The daemon's file for gateways that use HTTP.
 const HTTP: File = file!("tollgate.yaml");
-/// The daemon's file for gateways that use gRPC.
-const GRPC: File = file!("tollgate.yaml", "tollgate-ratelimit.yaml");
+/// The daemon's file for Envoy's rate limit filter.
+const RATELIMIT: File = file!("tollgate.yaml", "tollgate-ratelimit.yaml");
+/// The daemon's file for Envoy's rate limit quota filter.
+const RLQS: File = file!("tollgate.yaml", "tollgate-rlqs.yaml");
 
 impl Recipe {
     pub(super) fn new(gateway: Gateway) -> Self {
@@ -44,8 +46,9 @@ impl Recipe {
             Gateway::Haproxy => ("HAProxy", &[HTTP, file!("haproxy.cfg"), file!("tollgate.lua")]),
             Gateway::Envoy => ("Envoy", &[HTTP, file!("envoy.yaml")]),
             Gateway::EnvoyRatelimit => {
-                ("Envoy", &[GRPC, file!("envoy.yaml", "envoy-ratelimit.yaml")])
+                ("Envoy", &[RATELIMIT, file!("envoy.yaml", "envoy-ratelimit.yaml")])
             }
+            Gateway::EnvoyRlqs => ("Envoy", &[RLQS, file!("envoy.yaml", "envoy-rlqs.yaml")]),
         };
         Recipe { name, files }
     }

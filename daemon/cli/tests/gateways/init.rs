@@ -7,13 +7,14 @@ use tollgate_testkit::Folder;
 use crate::process::{read_repository, run};
 use crate::tokens::TOKENS;
 
-const GATEWAYS: [(&str, &[&str]); 6] = [
+const GATEWAYS: [(&str, &[&str]); 7] = [
     ("nginx", &["nginx.conf"]),
     ("caddy", &["Caddyfile"]),
     ("traefik", &["traefik.yaml", "dynamic.yaml"]),
     ("haproxy", &["haproxy.cfg", "tollgate.lua"]),
     ("envoy", &["envoy.yaml"]),
     ("envoy-ratelimit", &["envoy.yaml"]),
+    ("envoy-rlqs", &["envoy.yaml"]),
 ];
 
 /// Each gateway with all its files.
@@ -79,7 +80,7 @@ fn invalid_arguments_are_rejected_with_a_hint() {
         assert_eq!((code, &*text), (2, ""), "{arguments:?}");
         assert!(error.contains(remedy), "{arguments:?}: {error}");
     };
-    check(&["apache"], "nginx, caddy, traefik, haproxy, envoy, envoy-ratelimit");
+    check(&["apache"], "nginx, caddy, traefik, haproxy, envoy, envoy-ratelimit, envoy-rlqs");
     check(&["nginx", "--upstream", "http://127.0.0.1:3000"], "such as 127.0.0.1:3000");
     check(&["nginx", "--tollgate", "limits;}"], "write HOST:PORT");
     check(&["nginx", "--tollgate", "a b:1"], "neither an address nor a name");

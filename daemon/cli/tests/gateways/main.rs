@@ -14,6 +14,7 @@ mod keepalive;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod process;
+mod quota;
 mod ratelimit;
 mod recipes;
 mod rejected;

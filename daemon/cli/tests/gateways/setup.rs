@@ -25,11 +25,23 @@ pub(crate) struct Options<'a> {
     pub(crate) more: &'a str,
     /// The token that the gateway sends, configured with the commands of its page.
     pub(crate) token: Option<&'a str>,
-    /// Whether Envoy uses its rate limit filter, over gRPC.
-    pub(crate) over_grpc: bool,
+    /// Envoy's filter.
+    pub(crate) filter: Filter,
     /// The port of a relay between the gateway and the daemon.
     pub(crate) relay: Option<u16>,
     pub(crate) daemon_port: Option<Port>,
+}
+
+/// The filter by which Envoy queries the daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Filter {
+    /// Over HTTP.
+    #[default]
+    ExtAuthz,
+    /// Over gRPC.
+    RateLimit,
+    /// Over gRPC.
+    Quota,
 }
 
 /// The running programs, each on its own port.
@@ -60,11 +72,15 @@ impl Setup {
         let folder = Folder::create();
         let (port, upstream) = (Port::reserve(), Upstream::start());
         let daemon_port = options.daemon_port.unwrap_or_else(Port::reserve);
-        let grpc_port = options.over_grpc.then(Port::reserve);
+        let grpc_port = (options.filter != Filter::ExtAuthz).then(Port::reserve);
         let tollgate = grpc_port.as_ref().unwrap_or(&daemon_port).number();
         let tollgate = format!("127.0.0.1:{}", options.relay.unwrap_or(tollgate));
         let (listen, upstream_address) = (port.number().to_string(), upstream.address());
-        let name = if options.over_grpc { "envoy-ratelimit".to_owned() } else { name_of(kind) };
+        let name = match options.filter {
+            Filter::ExtAuthz => name_of(kind),
+            Filter::RateLimit => "envoy-ratelimit".to_owned(),
+            Filter::Quota => "envoy-rlqs".to_owned(),
+        };
         let recipe = |file: &str| {
             let addresses =
                 ["--upstream", &upstream_address, "--tollgate", &tollgate, "--listen", &listen];
@@ -74,7 +90,8 @@ impl Setup {
         };
 
         let mut config = recipe("tollgate.yaml");
-        for (from, to) in [&[HOURLY], options.edits].concat() {
+        let hourly: &[_] = if options.filter == Filter::Quota { &[] } else { &[HOURLY] };
+        for (from, to) in [hourly, options.edits].concat() {
             assert!(config.contains(from), "{from} is not in {config}");
             config = config.replace(from, to);
         }

@@ -175,6 +175,16 @@ families! {
         "Configurations received from the control plane: success or failure (rejected).";
     XDS_CONNECTED: Gauge "tollgate_xds_connected" []
         "Whether the control plane of envoy.xds is connected.";
+    QUOTA_STREAMS: Gauge "tollgate_quota_streams" []
+        "Open streams of Envoy's rate limit quota service.";
+    QUOTA_BUCKETS: Gauge "tollgate_quota_buckets" []
+        "Buckets of the open streams.";
+    QUOTA_REPORTS: Counter "tollgate_quota_reports_total" []
+        "Messages with reports about buckets.";
+    QUOTA_RESPONSES: Counter "tollgate_quota_responses_total" []
+        "Messages with assignments.";
+    QUOTA_FAILED: Counter "tollgate_quota_failed_assignments_total" ["reason"]
+        "Assignments that were not made: store (it is unavailable), late (it took longer than a second) or refused (the limit cannot be divided, or there is none).";
     COMPARED_REQUESTS: Counter "tollgate_compared_requests_total" ["result"]
         "Requests that the service in envoy.compare answered: same or different (from Tollgate's decision), other_failed (the client got the failure of that service, or did not wait) or tollgate_failed (Tollgate made no decision).";
     COMPARED: Counter "tollgate_compared_descriptors_total" ["policy", "result"]

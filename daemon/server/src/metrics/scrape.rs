@@ -1,6 +1,7 @@
 //! The samples of a page, read at the time of the scrape.
 
 use std::fs;
+use std::sync::atomic::Ordering;
 
 use super::compat;
 use super::families::*;
@@ -8,7 +9,7 @@ use super::page::{Bucket, Format, Page, Value};
 use crate::services::Services;
 use tollgate::{BreakerState, LimiterStats, NodeStats, RedisStats};
 use tollgate_engine::{ListenerKind, StoreStatus, Surface};
-use tollgate_envoy::Comparison;
+use tollgate_envoy::{Comparison, QuotaStats};
 
 /// The length of a tick in `/proc`, in µs. Linux reports 100 ticks a second there on every kernel.
 const TICK: u64 = 10_000;
@@ -264,10 +265,23 @@ fn operation(page: &mut Page, services: &Services) {
     }
     let is_connected = u64::from(services.envoy.discovery.is_connected());
     page.sample(&XDS_CONNECTED, &[], Value::Whole(is_connected));
+    quota(page, &services.envoy.quota);
     comparison(page, &services.envoy.comparison);
     let policies = Value::count(services.engine.active().policies.iter().count());
     page.sample(&POLICIES, &[], policies);
     page.sample(&DRAINING, &[], Value::Whole(services.lifecycle.is_draining().into()));
+}
+
+fn quota(page: &mut Page, quota: &QuotaStats) {
+    page.sample(&QUOTA_STREAMS, &[], Value::Whole(quota.streams.load(Ordering::Relaxed)));
+    page.sample(&QUOTA_BUCKETS, &[], Value::Whole(quota.buckets.load(Ordering::Relaxed)));
+    page.sample(&QUOTA_REPORTS, &[], Value::Whole(quota.reports.get()));
+    page.sample(&QUOTA_RESPONSES, &[], Value::Whole(quota.responses.get()));
+    for (reason, count) in
+        [("store", &quota.store_errors), ("late", &quota.late), ("refused", &quota.refused)]
+    {
+        page.sample(&QUOTA_FAILED, &[reason], Value::Whole(count.get()));
+    }
 }
 
 fn comparison(page: &mut Page, comparison: &Comparison) {

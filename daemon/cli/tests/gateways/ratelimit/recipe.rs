@@ -2,11 +2,11 @@
 
 use tollgate_testkit::GatewayKind;
 
-use crate::setup::{Options, SECRET, Setup};
+use crate::setup::{Filter, Options, SECRET, Setup};
 use crate::tokens::TOKENS;
 
 fn start(options: Options<'_>) -> Setup {
-    Setup::with(GatewayKind::Envoy, Options { over_grpc: true, ..options })
+    Setup::with(GatewayKind::Envoy, Options { filter: Filter::RateLimit, ..options })
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `grpc.health.v1`: three service names; not serving from the start of the drain.
+//! `grpc.health.v1`: four service names; not serving from the start of the drain.
 
 use tollgate_server::Stop;
 use tonic::transport::Channel;
@@ -11,7 +11,12 @@ use super::client::channel;
 use crate::http::access::token;
 use crate::support::daemon::Daemon;
 
-const NAMES: [&str; 3] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"];
+const NAMES: [&str; 4] = [
+    "",
+    "ratelimit",
+    "envoy.service.ratelimit.v3.RateLimitService",
+    "envoy.service.rate_limit_quota.v3.RateLimitQuotaService",
+];
 
 fn request(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }

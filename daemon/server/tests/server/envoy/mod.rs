@@ -8,6 +8,7 @@ mod health;
 mod hostile;
 mod json;
 mod operations;
+mod quota;
 mod reflection;
 mod response_headers;
 mod statuses;

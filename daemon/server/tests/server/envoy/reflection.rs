@@ -40,7 +40,11 @@ async fn services_are_listed() {
     let services = call(&daemon, MessageRequest::ListServices(String::new())).await;
     let MessageResponse::ListServicesResponse(services) = services else { panic!("{services:?}") };
     let names: BTreeSet<_> = services.service.iter().map(|service| &*service.name).collect();
-    for name in ["envoy.service.ratelimit.v3.RateLimitService", "grpc.health.v1.Health"] {
+    for name in [
+        "envoy.service.ratelimit.v3.RateLimitService",
+        "envoy.service.rate_limit_quota.v3.RateLimitQuotaService",
+        "grpc.health.v1.Health",
+    ] {
         assert!(names.contains(name), "{names:?}");
     }
     let mut client =
@@ -88,7 +92,8 @@ async fn files_are_served_with_their_dependencies() {
     }
 }
 
-const SERVICE: &str = "envoy/service/ratelimit/v3/rls.proto";
+const SERVICES: [&str; 2] =
+    ["envoy/service/ratelimit/v3/rls.proto", "envoy/service/rate_limit_quota/v3/rlqs.proto"];
 const FILE: &str = "../envoy/src/descriptors.bin";
 
 /// The descriptor set that `envoy-types` was generated from.
@@ -131,7 +136,7 @@ fn strip_enum_options(enum_type: &mut EnumDescriptorProto) {
     enum_type.value.iter_mut().for_each(|value| value.options = None);
 }
 
-/// The service, with the messages that it refers to directly or indirectly.
+/// The services, with the messages that they refer to directly or indirectly.
 fn service_descriptors() -> FileDescriptorSet {
     let all = envoy_descriptors();
     let mut files_by_name = BTreeMap::new();
@@ -143,8 +148,8 @@ fn service_descriptors() -> FileDescriptorSet {
         let contains = |outer: &str| name == outer || name.starts_with(&format!("{outer}."));
         files_by_name.iter().find(|(outer, _)| contains(outer)).unwrap()
     };
-    let service = all.file.iter().find(|file| file.name() == SERVICE).unwrap();
-    let methods = service.service.iter().flat_map(|service| &service.method);
+    let services = all.file.iter().filter(|file| SERVICES.contains(&file.name()));
+    let methods = services.flat_map(|file| &file.service).flat_map(|service| &service.method);
     let mut pending: Vec<_> = methods
         .flat_map(|method| [method.input_type().to_owned(), method.output_type().to_owned()])
         .collect();
@@ -184,7 +189,7 @@ fn reduce<'a>(
     let enums = file.enum_type.iter().filter(|enum_type| needed.contains(&name(enum_type.name())));
     reduced.enum_type = enums.cloned().collect();
     reduced.enum_type.iter_mut().for_each(strip_enum_options);
-    if file.name() == SERVICE {
+    if SERVICES.contains(&file.name()) {
         reduced.service.clone_from(&file.service);
         for service in &mut reduced.service {
             service.options = None;

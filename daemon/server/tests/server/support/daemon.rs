@@ -106,6 +106,21 @@ impl Daemon {
         Daemon::start_reloading(None, read).await
     }
 
+    /// Starts on the store of the configuration that `read` returns; [`Daemon::reload`] calls `read`
+    /// again.
+    pub(crate) async fn start_on_store_with_reader(
+        read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,
+    ) -> Self {
+        let read = move || read().map(with_local_operators);
+        let config = read().unwrap();
+        let limiter = config.store.open(&config.namespace).await.unwrap();
+        let (reload, messages) = mpsc::channel(1);
+        let options = Reload::new(None, read, messages).every(Duration::from_millis(5));
+        let clock = ManualClock::default();
+        let daemon = Daemon::run(config, limiter, clock, Some(options), |_| {}).await;
+        Daemon { reload: Some(reload), ..daemon }
+    }
+
     async fn start_reloading(
         file: Option<PathBuf>,
         read: impl Fn() -> Result<Config, ConfigErrors> + Send + Sync + 'static,

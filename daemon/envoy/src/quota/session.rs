@@ -1,0 +1,293 @@
+//! The buckets of one stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use envoy_types::pb::envoy::service::rate_limit_quota::v3::rate_limit_quota_usage_reports::BucketQuotaUsage;
+use envoy_types::pb::envoy::service::rate_limit_quota::v3::{
+    RateLimitQuotaResponse, RateLimitQuotaUsageReports,
+};
+use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
+use hyper::header::HeaderMap;
+use tollgate::{Micros, Timestamp};
+use tollgate_engine::{ActiveConfig, Engine, Remote};
+use tollgate_http::RequestHead;
+use tollgate_store::Clock;
+use tonic::Status;
+
+use super::assignment::Answer;
+use super::bucket::{Bucket, BucketId, RENEWAL, RETRY};
+use super::division::{Division, MAX_PREPARATION};
+use super::round::{Part, TokenBucket, prepare};
+use crate::descriptor::{Target, find_all};
+use crate::error::EnvoyError;
+use crate::{EnvoyContext, EnvoyState, bounded};
+
+/// The most buckets of a stream; further ones are abandoned.
+const MAX_BUCKETS: usize = 1_000;
+/// The most pairs of a bucket's id, as in gRPC's proposal A77.
+const MAX_PAIRS: usize = 30;
+/// The most buckets in a response.
+const MAX_ANSWERS: usize = 64;
+/// A client that sends no report for this time gets no assignments: it may not receive them.
+const MAX_SILENCE: Micros = Micros::from_secs(15);
+
+/// The state of one stream.
+#[derive(Debug)]
+pub(super) struct Session {
+    engine: Arc<Engine>,
+    state: Arc<EnvoyState>,
+    remote: Arc<Remote>,
+    headers: HeaderMap,
+    clock: Clock,
+    /// When earlier leases in this store have expired, also those that it has lost.
+    ready: Timestamp,
+    /// The configuration of the last round.
+    active: Arc<ActiveConfig>,
+    domain: String,
+    reported: Timestamp,
+    buckets: HashMap<BucketId, Bucket>,
+    /// Buckets to abandon.
+    rejected: Vec<BucketId>,
+}
+
+/// The limit of a bucket.
+enum Limit {
+    /// It is divided, and has this key.
+    Divided(Box<Division>, Vec<u8>),
+    /// Each client gets the same answer.
+    Answer(Answer),
+}
+
+impl Session {
+    /// The session of a new stream.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        state: Arc<EnvoyState>,
+        remote: Arc<Remote>,
+        headers: HeaderMap,
+        clock: Clock,
+        ready: Timestamp,
+    ) -> Self {
+        let (active, reported) = (Arc::clone(&engine.active()), clock.now());
+        Session {
+            engine,
+            state,
+            remote,
+            headers,
+            clock,
+            ready,
+            active,
+            domain: String::new(),
+            reported,
+            buckets: HashMap::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    /// Notes the reports of a message.
+    pub(super) fn receive(&mut self, message: RateLimitQuotaUsageReports) {
+        let now = self.clock.now();
+        self.reported = now;
+        self.state.quota.reports.increment();
+        // Envoy sends the domain in each message, others only in the first one.
+        if !message.domain.is_empty() {
+            self.domain = message.domain;
+        }
+        for usage in message.bucket_quota_usages {
+            self.receive_usage(usage, now);
+        }
+    }
+
+    fn receive_usage(&mut self, usage: BucketQuotaUsage, now: Timestamp) {
+        // Without an id there is nothing to answer.
+        let Some(id) = usage.bucket_id.filter(|id| !id.bucket.is_empty()) else { return };
+        let mut id: BucketId = id.bucket.into_iter().collect();
+        id.sort_unstable();
+        let requests = usage.num_requests_allowed.saturating_add(usage.num_requests_denied);
+        if let Some(bucket) = self.buckets.get_mut(&id) {
+            bucket.report(requests, now);
+            return;
+        }
+        let is_empty = id.iter().any(|(key, value)| key.is_empty() || value.is_empty());
+        if is_empty || id.len() > MAX_PAIRS || self.buckets.len() >= MAX_BUCKETS {
+            // A client may report more of them at once than a response may have.
+            if self.rejected.len() < MAX_BUCKETS {
+                self.rejected.push(id);
+            }
+            return;
+        }
+        // The first report of a new bucket follows its first request at once.
+        let is_resumed = usage.time_elapsed.is_some_and(|elapsed| elapsed.seconds >= 1);
+        self.buckets.insert(id, Bucket::new(now, is_resumed));
+        self.state.quota.buckets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The time until the next response is due, if there will be one.
+    pub(super) fn next_due(&self) -> Option<Micros> {
+        let now = self.clock.now();
+        if !self.rejected.is_empty() || !Arc::ptr_eq(&self.active, &self.engine.active()) {
+            return Some(Micros::ZERO);
+        }
+        self.buckets.values().map(|bucket| bucket.due.duration_since(now)).min()
+    }
+
+    /// The response with the assignments that are due.
+    ///
+    /// # Errors
+    /// The client's token is not valid, or not any more.
+    pub(super) async fn respond(&mut self) -> Result<Option<RateLimitQuotaResponse>, Status> {
+        let now = self.clock.now();
+        let active = Arc::clone(&self.engine.active());
+        if !Arc::ptr_eq(&self.active, &active) {
+            self.active = Arc::clone(&active);
+            self.buckets.values_mut().for_each(|bucket| bucket.due = now);
+        }
+        let head = RequestHead::without_target(&self.headers);
+        let context =
+            EnvoyContext::authenticate(&self.state, &self.engine, &active, &self.remote, head)
+                .await
+                .map_err(EnvoyError::from)?;
+        let mut actions = Vec::new();
+        for id in self.rejected.drain(..self.rejected.len().min(MAX_ANSWERS)) {
+            Answer::Abandon.add_to(&mut actions, &id);
+        }
+        let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
+        let due = self.buckets.iter_mut().filter(|(_, bucket)| bucket.due <= now);
+        let (mut ids, mut parts, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, bucket) in due.take(MAX_ANSWERS) {
+            if is_silent {
+                bucket.due = now.saturating_add(RETRY);
+                continue;
+            }
+            bucket.due = now.saturating_add(RENEWAL);
+            let limit = match bucket.is_idle(now) {
+                true => Limit::Answer(Answer::Abandon),
+                false => find_limit(&context, &self.domain, id),
+            };
+            match limit {
+                // What clients have from before is not known.
+                Limit::Divided(..) if now < self.ready => bucket.due = self.ready,
+                Limit::Divided(division, key) => {
+                    ids.push(id);
+                    parts.push(Part::new(bucket, *division, key));
+                }
+                Limit::Answer(answer) => {
+                    bucket.given = None;
+                    answer.add_to(&mut actions, id);
+                    if answer == Answer::Abandon {
+                        abandoned.push(id.clone());
+                    }
+                }
+            }
+        }
+        let buckets = prepare(&context.request, &mut parts, now).await;
+        let is_late = self.clock.now().duration_since(now) > MAX_PREPARATION;
+        for ((id, mut part), bucket) in ids.into_iter().zip(parts).zip(buckets) {
+            match answer(&self.state, &mut part, bucket, is_late) {
+                Some(answer) => answer.add_to(&mut actions, id),
+                None => part.bucket.due = now.saturating_add(RETRY),
+            }
+            if part.lacks() {
+                part.bucket.due = now.saturating_add(RETRY);
+            }
+        }
+        for id in abandoned {
+            self.buckets.remove(&id);
+            self.state.quota.buckets.fetch_sub(1, Ordering::Relaxed);
+        }
+        if actions.is_empty() {
+            return Ok(None);
+        }
+        self.state.quota.responses.increment();
+        Ok(Some(RateLimitQuotaResponse { bucket_action: actions }))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let buckets = u64::try_from(self.buckets.len()).unwrap_or(u64::MAX);
+        self.state.quota.buckets.fetch_sub(buckets, Ordering::Relaxed);
+    }
+}
+
+/// The answer to a part, or none if the client keeps what it has.
+fn answer(
+    state: &EnvoyState,
+    part: &mut Part<'_>,
+    bucket: Option<TokenBucket>,
+    is_late: bool,
+) -> Option<Answer> {
+    if let Some(error) = &part.error {
+        state.quota.store_errors.increment();
+        tracing::debug!(%error, "a quota was not assigned");
+        return None;
+    }
+    if is_late {
+        // The tokens that were taken may be lost, but are never assigned twice.
+        part.bucket.given = None;
+        state.quota.late.increment();
+        return None;
+    }
+    if part.waits {
+        return None;
+    }
+    Some(bucket.map_or(Answer::DenyAll, Answer::TokenBucket))
+}
+
+/// Finds the limit of a bucket, as for a descriptor with its pairs.
+fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit {
+    let entries = id.iter().map(|(key, value)| Entry { key: key.clone(), value: value.clone() });
+    let descriptor =
+        RateLimitDescriptor { entries: entries.collect(), ..RateLimitDescriptor::default() };
+    let request = RateLimitRequest {
+        domain: domain.to_owned(),
+        descriptors: vec![descriptor],
+        hits_addend: 0,
+    };
+    let found = match find_all(context, &request) {
+        Ok(found) => found,
+        Err(error) => {
+            warn(context, domain, Status::from(error).message());
+            return Limit::Answer(Answer::Abandon);
+        }
+    };
+    let Some(descriptor) = found.first() else { return Limit::Answer(Answer::AllowAll) };
+    if descriptor.target.is_always_over() {
+        return Limit::Answer(Answer::DenyAll);
+    }
+    if matches!(descriptor.target, Target::UnknownDomain) {
+        warn(
+            context,
+            domain,
+            "no file of rules and no policy has the domain; all requests are admitted",
+        );
+    }
+    let Some(policy) = descriptor.target.policy() else { return Limit::Answer(Answer::AllowAll) };
+    if descriptor.target.is_shadow() {
+        return Limit::Answer(Answer::AllowAll);
+    }
+    match Division::new(policy) {
+        Ok(division) => {
+            Limit::Divided(Box::new(division), descriptor.target.key().as_bytes().to_vec())
+        }
+        Err(reason) => {
+            let reason =
+                format!("the limit of {:?} cannot be divided: {}", policy.name(), reason.as_str());
+            warn(context, domain, &reason);
+            Limit::Answer(Answer::Abandon)
+        }
+    }
+}
+
+/// Logs why a bucket gets no quota, at most once per interval.
+fn warn(context: &EnvoyContext<'_>, domain: &str, reason: &str) {
+    let quota = &context.state.quota;
+    quota.refused.increment();
+    if let Some((buckets, _)) = quota.refusals.count(context.request.engine.clock().now()) {
+        tracing::warn!(domain = bounded(domain), buckets, reason, "a bucket of RLQS gets no quota");
+    }
+}

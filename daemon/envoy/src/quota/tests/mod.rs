@@ -1,0 +1,4 @@
+//! The quota service without a network.
+
+mod division;
+mod simulation;
