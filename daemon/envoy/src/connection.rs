@@ -83,6 +83,8 @@ pub struct GrpcConnection {
     lifecycle: Arc<Lifecycle>,
     /// Whether the connection is closing, which ends endless streams.
     closing: watch::Sender<bool>,
+    /// Cloned by each stream of the quota service.
+    quotas: Arc<()>,
 }
 
 impl GrpcConnection {
@@ -95,7 +97,19 @@ impl GrpcConnection {
         remote: Arc<Remote>,
     ) -> Self {
         let service = Service { engine, state, remote };
-        GrpcConnection { service, lifecycle, closing: watch::Sender::new(false) }
+        GrpcConnection {
+            service,
+            lifecycle,
+            closing: watch::Sender::new(false),
+            quotas: Arc::default(),
+        }
+    }
+
+    /// Whether a stream of the quota service is open. On another one, its client would wait until
+    /// its parts of the limits are free.
+    #[must_use]
+    pub fn has_quotas(&self) -> bool {
+        Arc::strong_count(&self.quotas) > 1
     }
 
     /// Ends endless streams.
@@ -159,7 +173,8 @@ impl GrpcConnection {
     async fn divide(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
         let Service { engine, state, remote } = self.service.clone();
         let max_len = engine.active().bounds.body;
-        let service = QuotaService { engine, state, remote, closing: self.closing.subscribe() };
+        let (closing, open) = (self.closing.subscribe(), Arc::clone(&self.quotas));
+        let service = QuotaService { engine, state, remote, closing, open };
         let mut server =
             RateLimitQuotaServiceServer::new(service).max_decoding_message_size(max_len);
         let Ok(response) = server.call(request).await;

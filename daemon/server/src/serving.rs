@@ -198,8 +198,8 @@ impl Serving {
                         self.count_closures(1, Closure::Overdue);
                         return tracing::debug!(%remote, "connection exceeded its maximum age");
                     }
-                    is_old = true;
-                    age_timer.set(sleep(FINISH_TIMEOUT));
+                    is_old = !grpc.as_ref().is_some_and(|grpc| grpc.has_quotas());
+                    age_timer.set(sleep(if is_old { FINISH_TIMEOUT } else { self.max_age() }));
                 }
             }
             let is_stopping = self.services.lifecycle.is_closing();

@@ -437,8 +437,8 @@ sections! {
              in each direction of a connection are not counted. While the buffers are full, \
              connections that need more are closed.";
         connection_age: duration(Duration::from_secs(1)), "30min" =>
-            "The age at which a gRPC connection is closed gracefully, so that clients spread over \
-             all daemons. Each connection gets a random age, up to a tenth less.";
+            "The age, randomly up to a tenth less, at which a gRPC connection without streams of \
+             quotas is closed gracefully, so that clients spread over all daemons.";
     }
 }
 

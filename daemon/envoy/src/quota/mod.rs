@@ -60,6 +60,8 @@ pub(crate) struct QuotaService {
     pub(crate) state: Arc<EnvoyState>,
     pub(crate) remote: Arc<Remote>,
     pub(crate) closing: watch::Receiver<bool>,
+    /// Kept while a stream is open.
+    pub(crate) open: Arc<()>,
 }
 
 #[tonic::async_trait]
@@ -90,7 +92,9 @@ impl RateLimitQuotaService for QuotaService {
         session.respond().await?;
         let (sender, responses) = mpsc::channel(1);
         let (state, closing) = (Arc::clone(&self.state), self.closing.clone());
+        let open = Arc::clone(&self.open);
         tokio::spawn(async move {
+            let _open = open;
             state.quota.streams.fetch_add(1, Ordering::Relaxed);
             if let Err(status) = serve(session, reports, closing, &sender).await {
                 // The client may have left.

@@ -382,3 +382,33 @@ async fn shares_follow_the_load() {
     let admitted = simulation.admitted - before;
     assert!(admitted >= 19_000, "{admitted} of 20,000");
 }
+
+#[tokio::test]
+async fn a_silent_client_gets_nothing_more() {
+    let mut simulation = Simulation::new(1, (1_000, 1_000), 1, Micros::from_millis(5));
+    simulation.add_client(100_000);
+    simulation.run(Micros::from_secs(12)).await;
+    let last_report = simulation.clients[0].reported;
+    simulation.clients[0].next_report = Timestamp::MAX;
+    simulation.run(Micros::from_secs(40)).await;
+    let (_, expiry) = simulation.clients[0].assignment.unwrap();
+    let span = expiry.duration_since(last_report);
+    // 15 s without a report, and the life of the last assignment.
+    assert!(span <= Micros::from_millis(25_100), "{span:?}");
+}
+
+#[tokio::test]
+async fn an_idle_bucket_is_abandoned() {
+    let mut simulation = Simulation::new(1, (1_000, 1_000), 1, Micros::from_millis(5));
+    simulation.add_client(100_000);
+    simulation.run(Micros::from_secs(12)).await;
+    simulation.clients[0].load = 0;
+    simulation.run(Micros::from_secs(55)).await;
+    assert!(simulation.clients[0].is_known);
+    simulation.run(Micros::from_secs(15)).await;
+    assert!(!simulation.clients[0].is_known);
+    simulation.clients[0].load = 100_000;
+    let before = simulation.admitted;
+    simulation.run(Micros::from_secs(5)).await;
+    assert!(simulation.admitted - before > 400);
+}

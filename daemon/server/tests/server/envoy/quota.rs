@@ -212,6 +212,19 @@ async fn nothing_is_assigned_while_the_store_is_unavailable() {
 }
 
 #[tokio::test]
+async fn a_stream_does_not_end_with_the_age_of_its_connection() {
+    let server = Server::start();
+    let yaml = format!("limits: {{ connection_age: 1s }}\n{POLICIES}");
+    let daemon = Daemon::start_on(&server, &yaml).await;
+    let mut stream = Stream::open(&daemon).await.unwrap();
+    stream.report("api", &["user=ann"]);
+    for _ in 0..2 {
+        // The second one follows after four seconds.
+        assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
+    }
+}
+
+#[tokio::test]
 async fn a_shutdown_ends_streams() {
     let server = Server::start();
     let mut daemon = Daemon::start_on(&server, POLICIES).await;
