@@ -34,6 +34,9 @@ use crate::{EnvoyState, answer_call, bounded};
 
 type Reply = Response<Body>;
 
+/// At least this long a message with reports may be: 1,000 buckets with ids of 1 KiB.
+const MIN_REPORT_LEN: usize = 1024 * 1024;
+
 /// The length of a message that its response will contain, an extension of the response: the body
 /// is encoded only when the client can receive it.
 #[derive(Clone, Copy, Debug)]
@@ -172,7 +175,8 @@ impl GrpcConnection {
     /// Answers a stream of the quota service.
     async fn divide(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
         let Service { engine, state, remote } = self.service.clone();
-        let max_len = engine.active().bounds.body;
+        // A client reports all its buckets in one message.
+        let max_len = engine.active().bounds.body.max(MIN_REPORT_LEN);
         let (closing, open) = (self.closing.subscribe(), Arc::clone(&self.quotas));
         let service = QuotaService { engine, state, remote, closing, open };
         let mut server =

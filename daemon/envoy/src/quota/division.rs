@@ -45,6 +45,8 @@ const MIN_BURST: u64 = 6;
 /// The division of a limit.
 #[derive(Clone, Debug)]
 pub(super) struct Division {
+    /// The policy whose limit it is.
+    pub(super) policy: Policy,
     /// The leases of units.
     pub(super) rates: Policy,
     /// The leases of demands, by digit; the first one counts single parts.
@@ -143,6 +145,7 @@ impl Division {
             Policy::reserved(&name, [limit]).map_err(|_| Indivisible::Name)
         };
         Ok(Division {
+            policy: policy.clone(),
             // After a reload with another fill interval, units are other rates, and clients begin again.
             rates: named(&format!("rates-{fill}"), concurrent(units))?,
             wants: [named("parts", concurrent(MAX_HELD))?, named("fifties", concurrent(MAX_HELD))?],

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tollgate::{Cost, Decision, Operation, Policy, Timestamp, random_id};
+use tollgate::{Cost, Decision, Operation, Policy, Reason, Timestamp, random_id};
 use tollgate_engine::{
     Action, Call, CheckRequest, Checks, Counting, Error, Outcome, RequestContext,
 };
@@ -23,6 +23,8 @@ pub(super) struct Part<'b> {
     /// The units that it should have, and those that are available to all clients.
     target: u64,
     available: u64,
+    /// What an operator has decided about the key: whether all its requests pass.
+    pub(super) fixed: Option<bool>,
     /// Whether the client keeps what it has from before this stream.
     pub(super) waits: bool,
     /// The first error of the store.
@@ -52,6 +54,8 @@ struct Step {
 /// A policy of a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ledger {
+    /// The policy itself, for operators' decisions about the key.
+    Own,
     Rates,
     /// The digit of this index.
     Wants(usize),
@@ -61,6 +65,7 @@ enum Ledger {
 impl Ledger {
     const fn policy(self, division: &Division) -> &Policy {
         match self {
+            Ledger::Own => &division.policy,
             Ledger::Rates => &division.rates,
             Ledger::Wants(0) => &division.wants[0],
             Ledger::Wants(_) => &division.wants[1],
@@ -75,11 +80,15 @@ impl<'b> Part<'b> {
             bucket.leases.clear();
             bucket.fill = division.fill;
         }
-        Part { bucket, division, key, target: 0, available: 0, waits: false, error: None }
+        let (target, available, fixed, waits, error) = (0, 0, None, false, None);
+        Part { bucket, division, key, target, available, fixed, waits, error }
     }
 
     /// Whether it has less than it should have, so that it is tried again soon.
     pub(super) fn lacks(&self) -> bool {
+        if self.fixed.is_some() {
+            return false;
+        }
         let tokens = self.bucket.given.map_or(0, |given| given.max_tokens);
         let units = self.bucket.units();
         units < self.target - self.target / 4 || tokens < self.division.max_tokens(units) / 2
@@ -129,6 +138,7 @@ async fn sum_demands(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
             steps.push(Step { cost, ..Step::new(index, Ledger::Wants(digit), operation) });
         }
         steps.push(Step::new(index, Ledger::Rates, Operation::Peek));
+        steps.push(Step::new(index, Ledger::Own, Operation::Peek));
     }
     let mut remaining = vec![[0; 2]; parts.len()];
     for (step, decision) in execute(context, parts, &steps).await {
@@ -146,6 +156,7 @@ async fn sum_demands(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
                     _ => {}
                 }
             }
+            (Ledger::Own, _) => part.fixed = fixed(decision.reason),
             _ => part.available = decision.remaining,
         }
     }
@@ -160,7 +171,9 @@ async fn sum_demands(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
 /// missing.
 async fn renew(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
     let mut steps = Vec::new();
-    for (index, part) in parts.iter_mut().enumerate() {
+    // The target of a failed part is not known.
+    let parts_to_renew = parts.iter_mut().enumerate().filter(|(_, part)| part.error.is_none());
+    for (index, part) in parts_to_renew {
         part.bucket.shrink(part.target);
         for (lease, _) in &part.bucket.leases {
             steps.push(Step::new(index, Ledger::Rates, Operation::Renew { lease: *lease }));
@@ -192,7 +205,7 @@ async fn take_tokens(
     let mut steps = Vec::new();
     for (index, part) in parts.iter_mut().enumerate() {
         part.waits = part.bucket.waits(part.target, now);
-        if part.waits {
+        if part.waits || part.fixed.is_some() {
             continue;
         }
         let most = part.division.max_tokens(part.bucket.units());
@@ -217,6 +230,10 @@ impl Part<'_> {
         if self.error.is_some() || self.waits {
             return None;
         }
+        if self.fixed.is_some() {
+            self.bucket.given = None;
+            return None;
+        }
         let (units, fill) = (self.bucket.units(), self.division.fill);
         let active = self.bucket.active(fill, now).map_or(0, |given| given.max_tokens);
         let max_tokens = self.division.max_tokens(units).min(active + taken);
@@ -230,6 +247,15 @@ impl Part<'_> {
 impl Step {
     const fn new(part: usize, policy: Ledger, operation: Operation) -> Self {
         Step { part, policy, operation, cost: 1 }
+    }
+}
+
+/// Whether all requests of a key pass or none, if not its limits decide.
+const fn fixed(reason: Reason) -> Option<bool> {
+    match reason {
+        Reason::AllowList => Some(true),
+        Reason::Blocked | Reason::DenyList => Some(false),
+        _ => None,
     }
 }
 

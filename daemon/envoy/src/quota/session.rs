@@ -50,8 +50,9 @@ pub(super) struct Session {
     domain: String,
     reported: Timestamp,
     buckets: HashMap<BucketId, Bucket>,
-    /// Buckets to abandon.
+    /// Buckets to abandon, and when the next of them are.
     rejected: Vec<BucketId>,
+    rejection: Timestamp,
 }
 
 /// The limit of a bucket.
@@ -60,6 +61,8 @@ enum Limit {
     Divided(Box<Division>, Vec<u8>),
     /// Each client gets the same answer.
     Answer(Answer),
+    /// It has no answer, so that clients do what they do without one.
+    Refused,
 }
 
 impl Session {
@@ -85,6 +88,7 @@ impl Session {
             reported,
             buckets: HashMap::new(),
             rejected: Vec::new(),
+            rejection: reported,
         }
     }
 
@@ -129,10 +133,12 @@ impl Session {
     /// The time until the next response is due, if there will be one.
     pub(super) fn next_due(&self) -> Option<Micros> {
         let now = self.clock.now();
-        if !self.rejected.is_empty() || !Arc::ptr_eq(&self.active, &self.engine.active()) {
+        if !Arc::ptr_eq(&self.active, &self.engine.active()) {
             return Some(Micros::ZERO);
         }
-        self.buckets.values().map(|bucket| bucket.due.duration_since(now)).min()
+        let rejection = (!self.rejected.is_empty()).then_some(self.rejection);
+        let due = self.buckets.values().map(|bucket| bucket.due).chain(rejection).min();
+        due.map(|due| due.duration_since(now))
     }
 
     /// The response with the assignments that are due.
@@ -152,8 +158,12 @@ impl Session {
                 .await
                 .map_err(EnvoyError::from)?;
         let mut actions = Vec::new();
-        for id in self.rejected.drain(..self.rejected.len().min(MAX_ANSWERS)) {
-            Answer::Abandon.add_to(&mut actions, &id);
+        if self.rejection <= now && !self.rejected.is_empty() {
+            // A client reports an abandoned bucket again at its next request.
+            self.rejection = now.saturating_add(RETRY);
+            for id in self.rejected.drain(..self.rejected.len().min(MAX_ANSWERS)) {
+                Answer::Abandon.add_to(&mut actions, &id);
+            }
         }
         let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
         let due = self.buckets.iter_mut().filter(|(_, bucket)| bucket.due <= now);
@@ -175,6 +185,7 @@ impl Session {
                     ids.push(id);
                     parts.push(Part::new(bucket, *division, key));
                 }
+                Limit::Refused => bucket.given = None,
                 Limit::Answer(answer) => {
                     bucket.given = None;
                     answer.add_to(&mut actions, id);
@@ -235,7 +246,11 @@ fn answer(
     if part.waits {
         return None;
     }
-    Some(bucket.map_or(Answer::DenyAll, Answer::TokenBucket))
+    Some(match (part.fixed, bucket) {
+        (Some(true), _) => Answer::AllowAll,
+        (_, Some(bucket)) => Answer::TokenBucket(bucket),
+        _ => Answer::DenyAll,
+    })
 }
 
 /// Finds the limit of a bucket, as for a descriptor with its pairs.
@@ -252,7 +267,7 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
         Ok(found) => found,
         Err(error) => {
             warn(context, domain, Status::from(error).message());
-            return Limit::Answer(Answer::Abandon);
+            return Limit::Refused;
         }
     };
     let Some(descriptor) = found.first() else { return Limit::Answer(Answer::AllowAll) };
@@ -278,7 +293,7 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
             let reason =
                 format!("the limit of {:?} cannot be divided: {}", policy.name(), reason.as_str());
             warn(context, domain, &reason);
-            Limit::Answer(Answer::Abandon)
+            Limit::Refused
         }
     }
 }
