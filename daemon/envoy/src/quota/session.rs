@@ -271,9 +271,6 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
         }
     };
     let Some(descriptor) = found.first() else { return Limit::Answer(Answer::AllowAll) };
-    if descriptor.target.is_always_over() {
-        return Limit::Answer(Answer::DenyAll);
-    }
     if matches!(descriptor.target, Target::UnknownDomain) {
         warn(
             context,
@@ -281,10 +278,13 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
             "no file of rules and no policy has the domain; all requests are admitted",
         );
     }
-    let Some(policy) = descriptor.target.policy() else { return Limit::Answer(Answer::AllowAll) };
-    if descriptor.target.is_shadow() {
+    if descriptor.target.is_shadow() || context.request.active.envoy.shadow {
         return Limit::Answer(Answer::AllowAll);
     }
+    if descriptor.target.is_always_over() {
+        return Limit::Answer(Answer::DenyAll);
+    }
+    let Some(policy) = descriptor.target.policy() else { return Limit::Answer(Answer::AllowAll) };
     match Division::new(policy) {
         Ok(division) => {
             Limit::Divided(Box::new(division), descriptor.target.key().as_bytes().to_vec())

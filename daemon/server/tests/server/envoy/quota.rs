@@ -163,6 +163,17 @@ async fn each_bucket_is_answered_whatever_the_others_are() {
 }
 
 #[tokio::test]
+async fn a_service_in_shadow_mode_denies_nothing() {
+    let server = Server::start();
+    let daemon = Daemon::start_on(&server, &format!("envoy: {{ shadow: true }}\n{POLICIES}")).await;
+    for domain in ["api", "blocked"] {
+        let mut stream = Stream::open(&daemon).await.unwrap();
+        stream.report(domain, &["user=ann"]);
+        assert_eq!(stream.next().await, map([("user=ann", "allow")]), "{domain}");
+    }
+}
+
+#[tokio::test]
 async fn a_blocked_key_is_denied_and_others_are_not() {
     let server = Server::start();
     let daemon = Daemon::start_on(&server, POLICIES).await;
