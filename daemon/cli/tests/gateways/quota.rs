@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tollgate::{Micros, Timestamp};
 use tollgate_store::Clock;
 use tollgate_testkit::{GatewayKind, Server};
@@ -140,4 +141,50 @@ fn envoy_sends_its_token() {
         assert_eq!(setup.send(9, "GET /", &[]).status, 429);
         thread::sleep(Duration::from_millis(100));
     }
+}
+
+#[test]
+fn the_part_of_an_envoy_that_was_killed_is_free_again() {
+    if !GatewayKind::Envoy.is_installed() {
+        return;
+    }
+    let store = Server::start();
+    let (setup, other) = (start(&store, Options::default()), start(&store, Options::default()));
+    let clock = Clock::system();
+    let after = |span| clock.now().saturating_add(Micros::from_secs(span));
+    let pause = Duration::from_millis(4);
+    let end = after(15);
+    thread::scope(|scope| {
+        scope.spawn(|| load(&other, &clock, pause, end));
+        load(&setup, &clock, pause, end);
+    });
+    drop(other);
+    // Thirteen seconds, a report and an assignment.
+    load(&setup, &clock, pause, after(25));
+    let used = load(&setup, &clock, pause, after(10)).len();
+    // Before, it had half.
+    assert!(used >= 700, "{used} of 1,000");
+}
+
+#[test]
+fn a_daemon_that_is_stopped_for_long_does_not_let_envoy_exceed_the_limit() {
+    if !GatewayKind::Envoy.is_installed() {
+        return;
+    }
+    let store = Server::start();
+    let setup = start(&store, Options::default());
+    wait_for(&setup, 200);
+    let clock = Clock::system();
+    let end = clock.now().saturating_add(Micros::from_secs(40));
+    let admissions = thread::scope(|scope| {
+        let admissions = scope.spawn(|| load(&setup, &clock, Duration::from_millis(2), end));
+        thread::sleep(Duration::from_secs(5));
+        setup.daemon.signal(Signal::STOP);
+        thread::sleep(Duration::from_secs(20));
+        setup.daemon.signal(Signal::CONT);
+        admissions.join().unwrap()
+    });
+    let last = admissions.last().unwrap().0;
+    assert!(end.duration_since(last) < Micros::from_secs(3), "it does not return");
+    check_bound(admissions);
 }
