@@ -34,7 +34,7 @@ use crate::{EnvoyState, answer_call, bounded};
 
 type Reply = Response<Body>;
 
-/// At least this long a message with reports may be: 1,000 buckets with ids of 1 KiB.
+/// The least bound of a message with reports: 1,000 buckets with ids of 1 KiB.
 const MIN_REPORT_LEN: usize = 1024 * 1024;
 
 /// The length of a message that its response will contain, an extension of the response: the body
@@ -109,7 +109,7 @@ impl GrpcConnection {
     }
 
     /// Whether a stream of the quota service is open. On another one, its client would wait until
-    /// its parts of the limits are free.
+    /// its shares of the limits are free.
     #[must_use]
     pub fn has_quotas(&self) -> bool {
         Arc::strong_count(&self.quotas) > 1
@@ -174,11 +174,11 @@ impl GrpcConnection {
 
     /// Answers a stream of the quota service.
     async fn divide(&self, request: Request<Incoming>) -> Response<tonic::body::Body> {
-        let Service { engine, state, remote } = self.service.clone();
+        let service = self.service.clone();
         // A client reports all its buckets in one message.
-        let max_len = engine.active().bounds.body.max(MIN_REPORT_LEN);
+        let max_len = service.engine.active().bounds.body.max(MIN_REPORT_LEN);
         let (closing, open) = (self.closing.subscribe(), Arc::clone(&self.quotas));
-        let service = QuotaService { engine, state, remote, closing, open };
+        let service = QuotaService { service, closing, open };
         let mut server =
             RateLimitQuotaServiceServer::new(service).max_decoding_message_size(max_len);
         let Ok(response) = server.call(request).await;
@@ -203,12 +203,12 @@ impl GrpcConnection {
     }
 }
 
-/// The rate limit service of one connection.
+/// The services of one connection.
 #[derive(Clone, Debug)]
-struct Service {
-    engine: Arc<Engine>,
-    state: Arc<EnvoyState>,
-    remote: Arc<Remote>,
+pub(crate) struct Service {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) state: Arc<EnvoyState>,
+    pub(crate) remote: Arc<Remote>,
 }
 
 #[tonic::async_trait]

@@ -15,6 +15,11 @@ use crate::tokens::TOKENS;
 const RATE: u64 = 100;
 const BURST: u64 = 100;
 
+/// A store, if Envoy is installed.
+fn start_store() -> Option<Server> {
+    GatewayKind::Envoy.is_installed().then(Server::start)
+}
+
 /// An Envoy and a daemon on this store.
 fn start(store: &Server, options: Options<'_>) -> Setup {
     let more = format!("store: {{ url: '{}', deadline: 2s }}\n", store.url());
@@ -73,10 +78,7 @@ fn check_bound(mut admissions: Vec<Admission>) {
 
 #[test]
 fn an_envoy_gets_the_limit_after_its_first_request() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+    let Some(store) = start_store() else { return };
     let setup = start(&store, Options::default());
     assert_eq!(setup.send(9, "GET /", &[]).status, 429);
     wait_for(&setup, 200);
@@ -84,10 +86,7 @@ fn an_envoy_gets_the_limit_after_its_first_request() {
 
 #[test]
 fn several_envoys_with_several_daemons_keep_the_limit_together() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+    let Some(store) = start_store() else { return };
     let setups = [(); 3].map(|()| start(&store, Options::default()));
     // Skewed loads, together far above the limit.
     let pauses = [2, 8, 20].map(Duration::from_millis);
@@ -112,10 +111,7 @@ fn several_envoys_with_several_daemons_keep_the_limit_together() {
 
 #[test]
 fn an_assignment_ends_while_the_daemon_is_down() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+    let Some(store) = start_store() else { return };
     let mut setup = start(&store, Options::default());
     wait_for(&setup, 200);
     setup.daemon.kill();
@@ -129,10 +125,7 @@ fn an_assignment_ends_while_the_daemon_is_down() {
 
 #[test]
 fn envoy_sends_its_token() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+    let Some(store) = start_store() else { return };
     let options = Options { edits: &[TOKENS], token: Some(SECRET), ..Options::default() };
     wait_for(&start(&store, options), 200);
     // Without it, no quota is assigned.
@@ -144,11 +137,8 @@ fn envoy_sends_its_token() {
 }
 
 #[test]
-fn the_part_of_an_envoy_that_was_killed_is_free_again() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+fn the_share_of_an_envoy_that_was_killed_is_free_again() {
+    let Some(store) = start_store() else { return };
     let (setup, other) = (start(&store, Options::default()), start(&store, Options::default()));
     let clock = Clock::system();
     let after = |span| clock.now().saturating_add(Micros::from_secs(span));
@@ -168,10 +158,7 @@ fn the_part_of_an_envoy_that_was_killed_is_free_again() {
 
 #[test]
 fn a_daemon_that_is_stopped_for_long_does_not_let_envoy_exceed_the_limit() {
-    if !GatewayKind::Envoy.is_installed() {
-        return;
-    }
-    let store = Server::start();
+    let Some(store) = start_store() else { return };
     let setup = start(&store, Options::default());
     wait_for(&setup, 200);
     let clock = Clock::system();

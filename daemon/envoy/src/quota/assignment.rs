@@ -11,9 +11,19 @@ use envoy_types::pb::google::protobuf::{Duration, UInt32Value};
 
 use super::bucket::BucketId;
 use super::division::TTL;
-use super::round::TokenBucket;
 
-/// What a client is told about a bucket.
+/// A token bucket for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TokenBucket {
+    pub(super) max_tokens: u64,
+    pub(super) tokens_per_fill: u64,
+    pub(super) fill: u64,
+    /// Whether the client has one with another fill interval, which Envoy replaces only by way of
+    /// a denial.
+    pub(super) replaces: bool,
+}
+
+/// The answer about a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     AllowAll,

@@ -2,7 +2,7 @@
 
 use tollgate::{Id, Micros, Timestamp};
 
-use super::division::{Division, MAX_PARTS, PARTS, SLACK, TTL};
+use super::division::{Division, FULL_DEMAND, MAX_DEMAND, SLACK, TTL};
 
 /// The time between two assignments of a bucket.
 pub(super) const RENEWAL: Micros = Micros::from_secs(4);
@@ -29,23 +29,24 @@ pub(super) struct Bucket {
     used: Timestamp,
     /// The requests since `reported`.
     requests: u64,
-    /// The requests of the last reports, and their time.
-    demand: Option<(u64, Micros)>,
-    /// The demand as others know it, and its leases by digit.
-    pub(super) parts: u64,
+    /// The requests of the last report, and the time in which they arrived.
+    load: Option<(u64, Micros)>,
+    /// The demand as other daemons see it.
+    pub(super) demand: u64,
     /// The demand of all clients in the last round.
     pub(super) sum: u64,
-    pub(super) wants: [Option<Id>; 2],
+    /// The leases of the demand, by digit.
+    pub(super) demand_leases: [Option<Id>; 2],
     /// The leases of units, and the fill interval of these units.
     pub(super) fill: u64,
     pub(super) leases: Vec<(Id, u64)>,
-    /// The token bucket that the client has, if it has one.
-    pub(super) given: Option<Given>,
+    /// The token bucket that was assigned last, if one was.
+    pub(super) assignment: Option<Assignment>,
 }
 
 /// A token bucket that was assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct Assignment {
     pub(super) max_tokens: u64,
     pub(super) fill: u64,
     pub(super) sent: Timestamp,
@@ -61,13 +62,13 @@ impl Bucket {
             reported: now,
             used: now,
             requests: 0,
-            demand: None,
-            parts: 0,
-            sum: PARTS,
-            wants: [None; 2],
+            load: None,
+            demand: 0,
+            sum: FULL_DEMAND,
+            demand_leases: [None; 2],
             fill: 0,
             leases: Vec::new(),
-            given: None,
+            assignment: None,
         }
     }
 
@@ -80,7 +81,7 @@ impl Bucket {
         self.requests = self.requests.saturating_add(requests);
         // The first report of a bucket has a single request, and the next one may follow at once.
         if span >= RETRY {
-            self.demand = Some((std::mem::take(&mut self.requests), span));
+            self.load = Some((std::mem::take(&mut self.requests), span));
             self.reported = now;
         }
     }
@@ -93,16 +94,16 @@ impl Bucket {
     /// Updates the demand, and returns whether it changed. It falls in steps, and small changes are
     /// ignored.
     pub(super) fn update_demand(&mut self, division: &Division) -> bool {
-        let parts = match self.demand {
+        let demand = match self.load {
             // A quarter of the limit, until it is known.
-            None => PARTS / 4,
-            Some((requests, span)) => division.parts(requests, span),
+            None => FULL_DEMAND / 4,
+            Some((requests, span)) => division.demand(requests, span),
         };
-        let parts = parts.max(division.min_parts(self.sum)).min(MAX_PARTS);
-        let parts = parts.max(self.parts / 4);
-        let has_changed = parts.abs_diff(self.parts) > self.parts / 32;
+        let demand = demand.max(division.min_demand(self.sum)).min(MAX_DEMAND);
+        let demand = demand.max(self.demand / 4);
+        let has_changed = demand.abs_diff(self.demand) > self.demand / 32;
         if has_changed {
-            self.parts = parts;
+            self.demand = demand;
         }
         has_changed
     }
@@ -131,8 +132,8 @@ impl Bucket {
         });
     }
 
-    /// The units to acquire leases of, of those that are available: in parts, so that some can
-    /// expire later.
+    /// The units to acquire leases of, of those that are available: several, so that some can expire
+    /// later.
     pub(super) fn growth(&self, division: &Division, target: u64, available: u64) -> Vec<u64> {
         let held = self.units();
         let units = target.saturating_sub(held).min(available);
@@ -150,15 +151,17 @@ impl Bucket {
     /// stream.
     pub(super) fn waits(&self, target: u64, now: Timestamp) -> bool {
         self.is_resumed
-            && self.given.is_none()
+            && self.assignment.is_none()
             && self.units() < target
             && now.duration_since(self.since) < TTL
     }
 
-    /// The token bucket of which the client certainly still has the tokens when it receives the next
-    /// message.
-    pub(super) fn active(&self, fill: u64, now: Timestamp) -> Option<Given> {
+    /// The tokens that the client certainly still counts on when it receives the next message.
+    pub(super) fn active_tokens(&self, now: Timestamp) -> u64 {
         let certain = Micros::new(TTL.get() - SLACK.get());
-        self.given.filter(|given| given.fill == fill && now.duration_since(given.sent) < certain)
+        let is_active = |assignment: &Assignment| {
+            assignment.fill == self.fill && now.duration_since(assignment.sent) < certain
+        };
+        self.assignment.filter(is_active).map_or(0, |assignment| assignment.max_tokens)
     }
 }

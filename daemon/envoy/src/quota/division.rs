@@ -6,7 +6,7 @@
 //!
 //! - The rate is divided into units. A client holds a lease of each unit that it may use, and the
 //!   lease lasts longer than its assignment. All units together refill 49/50 of `R`.
-//! - A unit comes with its part of `3/4·B` tokens.
+//! - A unit comes with its share of `3/4·B` tokens.
 //! - Tokens that come into being, because a client begins, begins again or gets more, are taken from
 //!   a token bucket with a capacity of `B/4` and the other 1/50 of `R`.
 
@@ -22,10 +22,10 @@ pub(super) const SLACK: Micros = Micros::from_secs(2);
 /// The longest time between the renewal of leases and the message that depends on them.
 pub(super) const MAX_PREPARATION: Micros = Micros::from_secs(1);
 
-/// The demand of a client is a number of parts; this many are the whole limit.
-pub(super) const PARTS: u64 = 2_500;
+/// The demand of a client that needs the whole limit.
+pub(super) const FULL_DEMAND: u64 = 2_500;
 /// The greatest demand of a client.
-pub(super) const MAX_PARTS: u64 = 2 * PARTS;
+pub(super) const MAX_DEMAND: u64 = 2 * FULL_DEMAND;
 /// The sum of demands is stored as two digits, because a concurrency limit holds at most 10,000.
 const DIGIT: u64 = 50;
 /// The most that a concurrency limit holds.
@@ -49,8 +49,8 @@ pub(super) struct Division {
     pub(super) policy: Policy,
     /// The leases of units.
     pub(super) rates: Policy,
-    /// The leases of demands, by digit; the first one counts single parts.
-    pub(super) wants: [Policy; 2],
+    /// The leases of demands, by digit, the lower one first.
+    pub(super) demands: [Policy; 2],
     /// The tokens that come into being.
     pub(super) starts: Policy,
     /// The number of units.
@@ -66,13 +66,21 @@ pub(super) struct Division {
 /// Why a limit cannot be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indivisible {
+    /// There are several limits.
     Several,
+    /// The limit is a queue or a concurrency limit.
     Kind,
+    /// The limit counts denied requests.
     CountsDenied,
+    /// The policy bans keys.
     Ban,
+    /// The rate is too small.
     Small,
+    /// The burst is too small.
     Burst,
+    /// A number does not fit into a token bucket of Envoy.
     Large,
+    /// The policy's name is too long.
     Name,
 }
 
@@ -132,13 +140,13 @@ impl Division {
         }
         let tokens_per_fill = tokens.div_ceil(MAX_UNITS);
         let units = tokens / tokens_per_fill;
-        let (part, rest) = (burst / 4, burst - burst / 4);
+        let (quarter, rest) = (burst / 4, burst - burst / 4);
         if u32::try_from(tokens).is_err() || u32::try_from(rest).is_err() {
             return Err(Indivisible::Large);
         }
         let concurrent = |count| Spec::new(count, LEASE, Kind::Concurrent).build();
         let start =
-            Spec::new(count, Micros::new(window.get() * 50), Kind::TokenBucket { burst: part });
+            Spec::new(count, Micros::new(window.get() * 50), Kind::TokenBucket { burst: quarter });
         let named = |prefix: &str, limit: Result<Limit, _>| {
             let limit = limit.map_err(|_| Indivisible::Large)?;
             let name = format!("@quota-{prefix}.{}", policy.name().trim_start_matches('@'));
@@ -148,7 +156,10 @@ impl Division {
             policy: policy.clone(),
             // After a reload with another fill interval, units are other rates, and clients begin again.
             rates: named(&format!("rates-{fill}"), concurrent(units))?,
-            wants: [named("parts", concurrent(MAX_HELD))?, named("fifties", concurrent(MAX_HELD))?],
+            demands: [
+                named("demand-0", concurrent(MAX_HELD))?,
+                named("demand-1", concurrent(MAX_HELD))?,
+            ],
             starts: named(&format!("starts-{fill}"), start.build())?,
             units,
             tokens_per_fill,
@@ -157,23 +168,23 @@ impl Division {
         })
     }
 
-    /// The parts that a client needs which received this many requests in a time: a quarter more,
-    /// so that its load can grow.
-    pub(super) fn parts(&self, requests: u64, span: Micros) -> u64 {
+    /// The demand of a client that received this many requests in a time: a quarter more, so that
+    /// its load can grow.
+    pub(super) fn demand(&self, requests: u64, span: Micros) -> u64 {
         let whole = u128::from(self.units) * u128::from(self.tokens_per_fill);
-        let numerator = u128::from(requests) * u128::from(PARTS * self.fill * 1_250_000);
-        let parts = numerator.div_ceil((whole * u128::from(span.get())).max(1));
-        u64::try_from(parts).unwrap_or(MAX_PARTS).clamp(1, MAX_PARTS)
+        let numerator = u128::from(requests) * u128::from(FULL_DEMAND * self.fill * 1_250_000);
+        let demand = numerator.div_ceil((whole * u128::from(span.get())).max(1));
+        u64::try_from(demand).unwrap_or(MAX_DEMAND).clamp(1, MAX_DEMAND)
     }
 
-    /// The parts whose share is the fewest units, if all clients need `sum`.
-    pub(super) fn min_parts(&self, sum: u64) -> u64 {
-        (self.min_units() * sum.max(PARTS)).div_ceil(self.units)
+    /// The demand whose share is the fewest units, if all clients need `sum`.
+    pub(super) fn min_demand(&self, sum: u64) -> u64 {
+        (self.min_units() * sum.max(FULL_DEMAND)).div_ceil(self.units)
     }
 
-    /// The units of a client that needs `parts` of the `sum` that all clients need.
-    pub(super) fn share(&self, parts: u64, sum: u64) -> u64 {
-        let share = scale(self.units, parts, sum.max(PARTS));
+    /// The units of a client with this demand, if all clients need `sum`.
+    pub(super) fn share(&self, demand: u64, sum: u64) -> u64 {
+        let share = scale(self.units, demand, sum.max(FULL_DEMAND));
         share.max(self.min_units()).min(self.units)
     }
 
@@ -194,14 +205,14 @@ impl Division {
 }
 
 /// The digits of a demand.
-pub(super) const fn digits(parts: u64) -> [u64; 2] {
-    [parts % DIGIT, parts / DIGIT]
+pub(super) const fn digits(demand: u64) -> [u64; 2] {
+    [demand % DIGIT, demand / DIGIT]
 }
 
 /// The sum of all demands, from what the concurrency limits of the digits can still hold.
 pub(super) fn sum(remaining: [u64; 2]) -> u64 {
-    let [parts, fifties] = remaining.map(|remaining| MAX_HELD.saturating_sub(remaining));
-    parts + DIGIT * fifties
+    let [low, high] = remaining.map(|remaining| MAX_HELD.saturating_sub(remaining));
+    low + DIGIT * high
 }
 
 /// `value · numerator / denominator`, rounded down.

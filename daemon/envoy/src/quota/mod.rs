@@ -23,14 +23,14 @@ use envoy_types::pb::envoy::service::rate_limit_quota::v3::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
-use tollgate_engine::{Counter, Engine, LogThrottle, Remote};
+use tollgate_engine::{Counter, LogThrottle};
 use tonic::{Request, Response, Status, Streaming};
 
 use self::division::LEASE;
 use self::session::Session;
-use crate::EnvoyState;
+use crate::connection::Service;
 
-/// The longest time between two looks at the configuration.
+/// The longest time between two reads of the configuration.
 const MAX_WAIT: Duration = Duration::from_millis(250);
 
 /// The counters of the quota service.
@@ -56,9 +56,7 @@ pub struct QuotaStats {
 /// The service of one connection.
 #[derive(Debug)]
 pub(crate) struct QuotaService {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) state: Arc<EnvoyState>,
-    pub(crate) remote: Arc<Remote>,
+    pub(crate) service: Service,
     pub(crate) closing: watch::Receiver<bool>,
     /// Kept while a stream is open.
     pub(crate) open: Arc<()>,
@@ -73,25 +71,18 @@ impl RateLimitQuotaService for QuotaService {
         request: Request<Streaming<RateLimitQuotaUsageReports>>,
     ) -> Result<Response<Self::StreamRateLimitQuotasStream>, Status> {
         let (metadata, _, reports) = request.into_parts();
-        let engine = &self.engine;
-        let clock = engine.clock().clone();
+        let Service { engine, state, .. } = &self.service;
         // A memory store has forgotten what was assigned before it was started.
         let ready = match engine.limiter().as_memory() {
             Some(_) => engine.started().saturating_add(LEASE),
             None => engine.started(),
         };
-        let mut session = Session::new(
-            Arc::clone(engine),
-            Arc::clone(&self.state),
-            Arc::clone(&self.remote),
-            metadata.into_headers(),
-            clock,
-            ready,
-        );
+        let (clock, headers) = (engine.clock().clone(), metadata.into_headers());
+        let mut session = Session::new(self.service.clone(), headers, clock, ready);
         // Without buckets this only authenticates the client.
         session.respond().await?;
         let (sender, responses) = mpsc::channel(1);
-        let (state, closing) = (Arc::clone(&self.state), self.closing.clone());
+        let (state, closing) = (Arc::clone(state), self.closing.clone());
         let open = Arc::clone(&self.open);
         tokio::spawn(async move {
             let _open = open;

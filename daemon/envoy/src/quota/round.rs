@@ -8,7 +8,8 @@ use tollgate_engine::{
     Action, Call, CheckRequest, Checks, Counting, Error, Outcome, RequestContext,
 };
 
-use super::bucket::{Bucket, Given};
+use super::assignment::{Answer, TokenBucket};
+use super::bucket::{Assignment, Bucket};
 use super::division::{Division, digits, sum};
 
 /// The longest time of one of the four batches of a round.
@@ -16,36 +17,25 @@ const DEADLINE: Duration = Duration::from_millis(250);
 
 /// A bucket of a round, with the division of its limit.
 #[derive(Debug)]
-pub(super) struct Part<'b> {
+pub(super) struct PendingBucket<'b> {
     pub(super) bucket: &'b mut Bucket,
     pub(super) division: Division,
     pub(super) key: Vec<u8>,
     /// The units that it should have, and those that are available to all clients.
     target: u64,
     available: u64,
-    /// What an operator has decided about the key: whether all its requests pass.
-    pub(super) fixed: Option<bool>,
+    /// The answer for a key that is blocked, or on a list of its policy.
+    fixed: Option<Answer>,
     /// Whether the client keeps what it has from before this stream.
-    pub(super) waits: bool,
+    waits: bool,
     /// The first error of the store.
     pub(super) error: Option<Error>,
 }
 
-/// The token bucket for a client, or none: it is to deny all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TokenBucket {
-    pub(super) max_tokens: u64,
-    pub(super) tokens_per_fill: u64,
-    pub(super) fill: u64,
-    /// Whether the client has one with another fill interval, which Envoy replaces only by way of
-    /// a denial.
-    pub(super) replaces: bool,
-}
-
-/// An operation on one of the policies of a part.
+/// An operation on one of the policies of a entry.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    part: usize,
+    entry: usize,
     policy: Ledger,
     operation: Operation,
     cost: u64,
@@ -58,7 +48,7 @@ enum Ledger {
     Own,
     Rates,
     /// The digit of this index.
-    Wants(usize),
+    Demand(usize),
     Starts,
 }
 
@@ -67,21 +57,21 @@ impl Ledger {
         match self {
             Ledger::Own => &division.policy,
             Ledger::Rates => &division.rates,
-            Ledger::Wants(0) => &division.wants[0],
-            Ledger::Wants(_) => &division.wants[1],
+            Ledger::Demand(0) => &division.demands[0],
+            Ledger::Demand(_) => &division.demands[1],
             Ledger::Starts => &division.starts,
         }
     }
 }
 
-impl<'b> Part<'b> {
+impl<'b> PendingBucket<'b> {
     pub(super) fn new(bucket: &'b mut Bucket, division: Division, key: Vec<u8>) -> Self {
         if bucket.fill != division.fill {
             bucket.leases.clear();
             bucket.fill = division.fill;
         }
         let (target, available, fixed, waits, error) = (0, 0, None, false, None);
-        Part { bucket, division, key, target, available, fixed, waits, error }
+        PendingBucket { bucket, division, key, target, available, fixed, waits, error }
     }
 
     /// Whether it has less than it should have, so that it is tried again soon.
@@ -89,102 +79,103 @@ impl<'b> Part<'b> {
         if self.fixed.is_some() {
             return false;
         }
-        let tokens = self.bucket.given.map_or(0, |given| given.max_tokens);
+        let tokens = self.bucket.assignment.map_or(0, |assignment| assignment.max_tokens);
         let units = self.bucket.units();
         units < self.target - self.target / 4 || tokens < self.division.max_tokens(units) / 2
     }
 }
 
-/// Renews and acquires the leases of all parts, and takes the tokens that come into being. Returns
-/// the token bucket of each part; failed and waiting parts have none.
+/// Renews and acquires the leases of all entries, and takes the tokens that come into being. Returns
+/// the answer to each entry; failed and waiting entries have none.
 pub(super) async fn prepare(
     context: &RequestContext<'_>,
-    parts: &mut [Part<'_>],
+    entries: &mut [PendingBucket<'_>],
     now: Timestamp,
-) -> Vec<Option<TokenBucket>> {
-    withdraw_demands(context, parts).await;
-    sum_demands(context, parts).await;
-    renew(context, parts).await;
-    take_tokens(context, parts, now).await
+) -> Vec<Option<Answer>> {
+    withdraw_demands(context, entries).await;
+    sum_demands(context, entries).await;
+    renew(context, entries).await;
+    take_tokens(context, entries, now).await
 }
 
 /// Gives up the demands of the last round, where they have changed.
-async fn withdraw_demands(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
+async fn withdraw_demands(context: &RequestContext<'_>, entries: &mut [PendingBucket<'_>]) {
     let mut steps = Vec::new();
-    for (index, part) in parts.iter_mut().enumerate() {
-        if !part.bucket.update_demand(&part.division) {
+    for (index, entry) in entries.iter_mut().enumerate() {
+        if !entry.bucket.update_demand(&entry.division) {
             continue;
         }
-        for (digit, lease) in part.bucket.wants.iter_mut().enumerate() {
+        for (digit, lease) in entry.bucket.demand_leases.iter_mut().enumerate() {
             if let Some(lease) = lease.take() {
-                steps.push(Step::new(index, Ledger::Wants(digit), Operation::Release { lease }));
+                steps.push(Step::new(index, Ledger::Demand(digit), Operation::Release { lease }));
             }
         }
     }
-    execute(context, parts, &steps).await;
+    execute(context, entries, &steps).await;
 }
 
-/// Tells the demands to all daemons, and finds out the demand of all clients and the units that are
-/// available.
-async fn sum_demands(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
+/// Publishes the demands to all daemons, and reads the demand of all clients and the available units.
+async fn sum_demands(context: &RequestContext<'_>, entries: &mut [PendingBucket<'_>]) {
     let mut steps = Vec::new();
-    for (index, part) in parts.iter_mut().enumerate() {
-        for (digit, cost) in digits(part.bucket.parts).into_iter().enumerate() {
-            let operation = match part.bucket.wants[digit] {
+    for (index, entry) in entries.iter_mut().enumerate() {
+        for (digit, cost) in digits(entry.bucket.demand).into_iter().enumerate() {
+            let operation = match entry.bucket.demand_leases[digit] {
                 Some(lease) => Operation::Renew { lease },
                 None if cost == 0 => Operation::Peek,
                 None => Operation::Acquire { lease: random_id() },
             };
-            steps.push(Step { cost, ..Step::new(index, Ledger::Wants(digit), operation) });
+            steps.push(Step { cost, ..Step::new(index, Ledger::Demand(digit), operation) });
         }
         steps.push(Step::new(index, Ledger::Rates, Operation::Peek));
         steps.push(Step::new(index, Ledger::Own, Operation::Peek));
     }
-    let mut remaining = vec![[0; 2]; parts.len()];
-    for (step, decision) in execute(context, parts, &steps).await {
-        let part = &mut parts[step.part];
+    let mut remaining = vec![[0; 2]; entries.len()];
+    for (step, decision) in execute(context, entries, &steps).await {
+        let entry = &mut entries[step.entry];
         match (step.policy, step.operation) {
-            (Ledger::Wants(digit), operation) => {
-                remaining[step.part][digit] = decision.remaining;
+            (Ledger::Demand(digit), operation) => {
+                remaining[step.entry][digit] = decision.remaining;
                 match operation {
                     Operation::Acquire { lease } if decision.allowed => {
-                        part.bucket.wants[digit] = Some(lease);
+                        entry.bucket.demand_leases[digit] = Some(lease);
                     }
                     Operation::Renew { .. } if !decision.changed => {
-                        part.bucket.wants[digit] = None;
+                        entry.bucket.demand_leases[digit] = None;
                     }
                     _ => {}
                 }
             }
-            (Ledger::Own, _) => part.fixed = fixed(decision.reason),
-            _ => part.available = decision.remaining,
+            (Ledger::Own, _) => entry.fixed = fixed(decision.reason),
+            _ => entry.available = decision.remaining,
         }
     }
-    let both = parts.iter_mut().zip(remaining);
-    for (part, remaining) in both.filter(|(part, _)| part.error.is_none()) {
-        part.bucket.sum = sum(remaining).max(part.bucket.parts);
-        part.target = part.division.share(part.bucket.parts, part.bucket.sum);
+    let both = entries.iter_mut().zip(remaining);
+    for (entry, remaining) in both.filter(|(entry, _)| entry.error.is_none()) {
+        entry.bucket.sum = sum(remaining).max(entry.bucket.demand);
+        entry.target = entry.division.share(entry.bucket.demand, entry.bucket.sum);
     }
 }
 
 /// Renews the leases of units that are needed, lets the others expire, and acquires those that are
 /// missing.
-async fn renew(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
+async fn renew(context: &RequestContext<'_>, entries: &mut [PendingBucket<'_>]) {
     let mut steps = Vec::new();
-    // The target of a failed part is not known.
-    let parts_to_renew = parts.iter_mut().enumerate().filter(|(_, part)| part.error.is_none());
-    for (index, part) in parts_to_renew {
-        part.bucket.shrink(part.target);
-        for (lease, _) in &part.bucket.leases {
+    for (index, entry) in entries.iter_mut().enumerate() {
+        // The target of a failed entry is not known, and a fixed answer needs no units.
+        if entry.error.is_some() || entry.fixed.is_some() {
+            continue;
+        }
+        entry.bucket.shrink(entry.target);
+        for (lease, _) in &entry.bucket.leases {
             steps.push(Step::new(index, Ledger::Rates, Operation::Renew { lease: *lease }));
         }
-        for cost in part.bucket.growth(&part.division, part.target, part.available) {
+        for cost in entry.bucket.growth(&entry.division, entry.target, entry.available) {
             let operation = Operation::Acquire { lease: random_id() };
             steps.push(Step { cost, ..Step::new(index, Ledger::Rates, operation) });
         }
     }
-    for (step, decision) in execute(context, parts, &steps).await {
-        let leases = &mut parts[step.part].bucket.leases;
+    for (step, decision) in execute(context, entries, &steps).await {
+        let leases = &mut entries[step.entry].bucket.leases;
         match step.operation {
             Operation::Acquire { lease } if decision.allowed => leases.push((lease, step.cost)),
             // It expired, so that the assignment does not include it.
@@ -199,76 +190,78 @@ async fn renew(context: &RequestContext<'_>, parts: &mut [Part<'_>]) {
 /// Takes the tokens that come into being with the assignments.
 async fn take_tokens(
     context: &RequestContext<'_>,
-    parts: &mut [Part<'_>],
+    entries: &mut [PendingBucket<'_>],
     now: Timestamp,
-) -> Vec<Option<TokenBucket>> {
+) -> Vec<Option<Answer>> {
     let mut steps = Vec::new();
-    for (index, part) in parts.iter_mut().enumerate() {
-        part.waits = part.bucket.waits(part.target, now);
-        if part.waits || part.fixed.is_some() {
+    for (index, entry) in entries.iter_mut().enumerate() {
+        entry.waits = entry.bucket.waits(entry.target, now);
+        if entry.waits || entry.fixed.is_some() {
             continue;
         }
-        let most = part.division.max_tokens(part.bucket.units());
-        let active =
-            part.bucket.active(part.division.fill, now).map_or(0, |given| given.max_tokens);
-        let cost = most.saturating_sub(active);
+        let most = entry.division.max_tokens(entry.bucket.units());
+        let cost = most.saturating_sub(entry.bucket.active_tokens(now));
         if cost > 0 {
             steps.push(Step { cost, ..Step::new(index, Ledger::Starts, Operation::Take) });
         }
     }
-    let mut taken = vec![0; parts.len()];
-    for (step, decision) in execute(context, parts, &steps).await {
-        taken[step.part] = decision.granted;
+    let mut taken = vec![0; entries.len()];
+    for (step, decision) in execute(context, entries, &steps).await {
+        taken[step.entry] = decision.granted;
     }
-    let both = parts.iter_mut().zip(taken);
-    both.map(|(part, taken)| part.token_bucket(taken, now)).collect()
+    let both = entries.iter_mut().zip(taken);
+    both.map(|(entry, taken)| entry.answer(taken, now)).collect()
 }
 
-impl Part<'_> {
-    /// The token bucket with the leases and these additional tokens, which the client now has.
-    fn token_bucket(&mut self, taken: u64, now: Timestamp) -> Option<TokenBucket> {
+impl PendingBucket<'_> {
+    /// The answer with the leases and these additional tokens, which the client now has.
+    fn answer(&mut self, taken: u64, now: Timestamp) -> Option<Answer> {
         if self.error.is_some() || self.waits {
             return None;
         }
         if self.fixed.is_some() {
-            self.bucket.given = None;
-            return None;
+            self.bucket.assignment = None;
+            return self.fixed;
         }
         let (units, fill) = (self.bucket.units(), self.division.fill);
-        let active = self.bucket.active(fill, now).map_or(0, |given| given.max_tokens);
+        let active = self.bucket.active_tokens(now);
         let max_tokens = self.division.max_tokens(units).min(active + taken);
-        let replaces = self.bucket.given.is_some_and(|given| given.fill != fill);
-        self.bucket.given = (max_tokens > 0).then_some(Given { max_tokens, fill, sent: now });
+        let replaces = self.bucket.assignment.is_some_and(|assignment| assignment.fill != fill);
+        if max_tokens == 0 {
+            self.bucket.assignment = None;
+            return Some(Answer::DenyAll);
+        }
+        self.bucket.assignment = Some(Assignment { max_tokens, fill, sent: now });
         let tokens_per_fill = self.division.refill(units);
-        (max_tokens > 0).then_some(TokenBucket { max_tokens, tokens_per_fill, fill, replaces })
+        Some(Answer::TokenBucket(TokenBucket { max_tokens, tokens_per_fill, fill, replaces }))
     }
 }
 
 impl Step {
-    const fn new(part: usize, policy: Ledger, operation: Operation) -> Self {
-        Step { part, policy, operation, cost: 1 }
+    const fn new(entry: usize, policy: Ledger, operation: Operation) -> Self {
+        Step { entry, policy, operation, cost: 1 }
     }
 }
 
-/// Whether all requests of a key pass or none, if not its limits decide.
-const fn fixed(reason: Reason) -> Option<bool> {
+/// The answer for a key that is blocked, or on a list of its policy.
+const fn fixed(reason: Reason) -> Option<Answer> {
     match reason {
-        Reason::AllowList => Some(true),
-        Reason::Blocked | Reason::DenyList => Some(false),
+        Reason::AllowList => Some(Answer::AllowAll),
+        Reason::Blocked | Reason::DenyList => Some(Answer::DenyAll),
         _ => None,
     }
 }
 
-/// Executes the steps of parts without errors, and returns the decisions. The first error of a part
+/// Executes the steps of entries without errors, and returns the decisions. The first error of a entry
 /// ends its round.
 async fn execute(
     context: &RequestContext<'_>,
-    parts: &mut [Part<'_>],
+    entries: &mut [PendingBucket<'_>],
     steps: &[Step],
 ) -> Vec<(Step, Decision)> {
     let steps: Vec<_> =
-        steps.iter().filter(|step| parts[step.part].error.is_none()).copied().collect();
-    let mut calls: Vec<_> = steps.iter().map(|step| call(&parts[step.part], *step)).collect();
+        steps.iter().filter(|step| entries[step.entry].error.is_none()).copied().collect();
+    let mut calls: Vec<_> = steps.iter().map(|step| call(&entries[step.entry], *step)).collect();
     let results = context.execute_each(&mut calls, DEADLINE).await;
     drop(calls);
     let mut decisions = Vec::with_capacity(steps.len());
@@ -276,7 +269,7 @@ async fn execute(
         match result {
             Ok(outcome) => decisions.push((step, decision(&outcome))),
             Err(error) => {
-                parts[step.part].error.get_or_insert(error);
+                entries[step.entry].error.get_or_insert(error);
             }
         }
     }
@@ -287,11 +280,11 @@ fn decision(outcome: &Outcome) -> Decision {
     outcome.decision(0).clone()
 }
 
-fn call<'p>(part: &'p Part<'_>, step: Step) -> Call<'p, 'p> {
-    let policy = Cow::Borrowed(step.policy.policy(&part.division));
+fn call<'p>(entry: &'p PendingBucket<'_>, step: Step) -> Call<'p, 'p> {
+    let policy = Cow::Borrowed(step.policy.policy(&entry.division));
     // Demands, units and tokens are far below the greatest cost.
     let cost = Cost::new(step.cost).unwrap_or(Cost::MAX);
-    let check = CheckRequest::new(policy, Cow::Borrowed(&*part.key), cost);
+    let check = CheckRequest::new(policy, Cow::Borrowed(&*entry.key), cost);
     Call::new(Action::Execute(step.operation), Checks::One(check))
         .with_counting(Counting::Nothing)
         .with_store_required(true)

@@ -13,7 +13,7 @@ use envoy_types::pb::envoy::service::rate_limit_quota::v3::{
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use hyper::header::HeaderMap;
 use tollgate::{Micros, Timestamp};
-use tollgate_engine::{ActiveConfig, Engine, Remote};
+use tollgate_engine::ActiveConfig;
 use tollgate_http::RequestHead;
 use tollgate_store::Clock;
 use tonic::Status;
@@ -21,10 +21,11 @@ use tonic::Status;
 use super::assignment::Answer;
 use super::bucket::{Bucket, BucketId, RENEWAL, RETRY};
 use super::division::{Division, MAX_PREPARATION};
-use super::round::{Part, TokenBucket, prepare};
+use super::round::{PendingBucket, prepare};
+use crate::connection::Service;
 use crate::descriptor::{Target, find_all};
 use crate::error::EnvoyError;
-use crate::{EnvoyContext, EnvoyState, bounded};
+use crate::{EnvoyContext, bounded};
 
 /// The most buckets of a stream; further ones are abandoned.
 const MAX_BUCKETS: usize = 1_000;
@@ -38,9 +39,7 @@ const MAX_SILENCE: Micros = Micros::from_secs(15);
 /// The state of one stream.
 #[derive(Debug)]
 pub(super) struct Session {
-    engine: Arc<Engine>,
-    state: Arc<EnvoyState>,
-    remote: Arc<Remote>,
+    service: Service,
     headers: HeaderMap,
     clock: Clock,
     /// When earlier leases in this store have expired, also those that it has lost.
@@ -55,8 +54,8 @@ pub(super) struct Session {
     rejection: Timestamp,
 }
 
-/// The limit of a bucket.
-enum Limit {
+/// How a bucket is limited.
+enum BucketLimit {
     /// It is divided, and has this key.
     Divided(Box<Division>, Vec<u8>),
     /// Each client gets the same answer.
@@ -68,27 +67,23 @@ enum Limit {
 impl Session {
     /// The session of a new stream.
     pub(super) fn new(
-        engine: Arc<Engine>,
-        state: Arc<EnvoyState>,
-        remote: Arc<Remote>,
+        service: Service,
         headers: HeaderMap,
         clock: Clock,
         ready: Timestamp,
     ) -> Self {
-        let (active, reported) = (Arc::clone(&engine.active()), clock.now());
+        let (active, now) = (Arc::clone(&service.engine.active()), clock.now());
         Session {
-            engine,
-            state,
-            remote,
+            service,
             headers,
             clock,
             ready,
             active,
             domain: String::new(),
-            reported,
+            reported: now,
             buckets: HashMap::new(),
             rejected: Vec::new(),
-            rejection: reported,
+            rejection: now,
         }
     }
 
@@ -96,7 +91,7 @@ impl Session {
     pub(super) fn receive(&mut self, message: RateLimitQuotaUsageReports) {
         let now = self.clock.now();
         self.reported = now;
-        self.state.quota.reports.increment();
+        self.service.state.quota.reports.increment();
         // Envoy sends the domain in each message, others only in the first one.
         if !message.domain.is_empty() {
             self.domain = message.domain;
@@ -127,13 +122,13 @@ impl Session {
         // The first report of a new bucket follows its first request at once.
         let is_resumed = usage.time_elapsed.is_some_and(|elapsed| elapsed.seconds >= 1);
         self.buckets.insert(id, Bucket::new(now, is_resumed));
-        self.state.quota.buckets.fetch_add(1, Ordering::Relaxed);
+        self.service.state.quota.buckets.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The time until the next response is due, if there will be one.
     pub(super) fn next_due(&self) -> Option<Micros> {
         let now = self.clock.now();
-        if !Arc::ptr_eq(&self.active, &self.engine.active()) {
+        if !Arc::ptr_eq(&self.active, &self.service.engine.active()) {
             return Some(Micros::ZERO);
         }
         let rejection = (!self.rejected.is_empty()).then_some(self.rejection);
@@ -147,16 +142,16 @@ impl Session {
     /// The client's token is not valid, or not any more.
     pub(super) async fn respond(&mut self) -> Result<Option<RateLimitQuotaResponse>, Status> {
         let now = self.clock.now();
-        let active = Arc::clone(&self.engine.active());
+        let active = Arc::clone(&self.service.engine.active());
         if !Arc::ptr_eq(&self.active, &active) {
             self.active = Arc::clone(&active);
             self.buckets.values_mut().for_each(|bucket| bucket.due = now);
         }
+        let Service { engine, state, remote } = &self.service;
         let head = RequestHead::without_target(&self.headers);
-        let context =
-            EnvoyContext::authenticate(&self.state, &self.engine, &active, &self.remote, head)
-                .await
-                .map_err(EnvoyError::from)?;
+        let context = EnvoyContext::authenticate(state, engine, &active, remote, head)
+            .await
+            .map_err(EnvoyError::from)?;
         let mut actions = Vec::new();
         if self.rejection <= now && !self.rejected.is_empty() {
             // A client reports an abandoned bucket again at its next request.
@@ -167,7 +162,7 @@ impl Session {
         }
         let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
         let due = self.buckets.iter_mut().filter(|(_, bucket)| bucket.due <= now);
-        let (mut ids, mut parts, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ids, mut entries, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
         for (id, bucket) in due.take(MAX_ANSWERS) {
             if is_silent {
                 bucket.due = now.saturating_add(RETRY);
@@ -175,19 +170,19 @@ impl Session {
             }
             bucket.due = now.saturating_add(RENEWAL);
             let limit = match bucket.is_idle(now) {
-                true => Limit::Answer(Answer::Abandon),
+                true => BucketLimit::Answer(Answer::Abandon),
                 false => find_limit(&context, &self.domain, id),
             };
             match limit {
                 // What clients have from before is not known.
-                Limit::Divided(..) if now < self.ready => bucket.due = self.ready,
-                Limit::Divided(division, key) => {
+                BucketLimit::Divided(..) if now < self.ready => bucket.due = self.ready,
+                BucketLimit::Divided(division, key) => {
                     ids.push(id);
-                    parts.push(Part::new(bucket, *division, key));
+                    entries.push(PendingBucket::new(bucket, *division, key));
                 }
-                Limit::Refused => bucket.given = None,
-                Limit::Answer(answer) => {
-                    bucket.given = None;
+                BucketLimit::Refused => bucket.assignment = None,
+                BucketLimit::Answer(answer) => {
+                    bucket.assignment = None;
                     answer.add_to(&mut actions, id);
                     if answer == Answer::Abandon {
                         abandoned.push(id.clone());
@@ -195,25 +190,31 @@ impl Session {
                 }
             }
         }
-        let buckets = prepare(&context.request, &mut parts, now).await;
+        let answers = prepare(&context.request, &mut entries, now).await;
         let is_late = self.clock.now().duration_since(now) > MAX_PREPARATION;
-        for ((id, mut part), bucket) in ids.into_iter().zip(parts).zip(buckets) {
-            match answer(&self.state, &mut part, bucket, is_late) {
-                Some(answer) => answer.add_to(&mut actions, id),
-                None => part.bucket.due = now.saturating_add(RETRY),
+        for ((id, entry), answer) in ids.into_iter().zip(entries).zip(answers) {
+            if let Some(error) = &entry.error {
+                state.quota.store_errors.increment();
+                tracing::debug!(%error, "a quota was not assigned");
+            } else if is_late {
+                // The tokens that were taken may be lost, but are never assigned twice.
+                entry.bucket.assignment = None;
+                state.quota.late.increment();
+            } else if let Some(answer) = answer {
+                answer.add_to(&mut actions, id);
             }
-            if part.lacks() {
-                part.bucket.due = now.saturating_add(RETRY);
+            if is_late || answer.is_none() || entry.lacks() {
+                entry.bucket.due = now.saturating_add(RETRY);
             }
         }
         for id in abandoned {
             self.buckets.remove(&id);
-            self.state.quota.buckets.fetch_sub(1, Ordering::Relaxed);
+            self.service.state.quota.buckets.fetch_sub(1, Ordering::Relaxed);
         }
         if actions.is_empty() {
             return Ok(None);
         }
-        self.state.quota.responses.increment();
+        self.service.state.quota.responses.increment();
         Ok(Some(RateLimitQuotaResponse { bucket_action: actions }))
     }
 }
@@ -221,40 +222,12 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let buckets = u64::try_from(self.buckets.len()).unwrap_or(u64::MAX);
-        self.state.quota.buckets.fetch_sub(buckets, Ordering::Relaxed);
+        self.service.state.quota.buckets.fetch_sub(buckets, Ordering::Relaxed);
     }
-}
-
-/// The answer to a part, or none if the client keeps what it has.
-fn answer(
-    state: &EnvoyState,
-    part: &mut Part<'_>,
-    bucket: Option<TokenBucket>,
-    is_late: bool,
-) -> Option<Answer> {
-    if let Some(error) = &part.error {
-        state.quota.store_errors.increment();
-        tracing::debug!(%error, "a quota was not assigned");
-        return None;
-    }
-    if is_late {
-        // The tokens that were taken may be lost, but are never assigned twice.
-        part.bucket.given = None;
-        state.quota.late.increment();
-        return None;
-    }
-    if part.waits {
-        return None;
-    }
-    Some(match (part.fixed, bucket) {
-        (Some(true), _) => Answer::AllowAll,
-        (_, Some(bucket)) => Answer::TokenBucket(bucket),
-        _ => Answer::DenyAll,
-    })
 }
 
 /// Finds the limit of a bucket, as for a descriptor with its pairs.
-fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit {
+fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> BucketLimit {
     let entries = id.iter().map(|(key, value)| Entry { key: key.clone(), value: value.clone() });
     let descriptor =
         RateLimitDescriptor { entries: entries.collect(), ..RateLimitDescriptor::default() };
@@ -267,10 +240,10 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
         Ok(found) => found,
         Err(error) => {
             warn(context, domain, Status::from(error).message());
-            return Limit::Refused;
+            return BucketLimit::Refused;
         }
     };
-    let Some(descriptor) = found.first() else { return Limit::Answer(Answer::AllowAll) };
+    let Some(descriptor) = found.first() else { return BucketLimit::Answer(Answer::AllowAll) };
     if matches!(descriptor.target, Target::UnknownDomain) {
         warn(
             context,
@@ -279,21 +252,23 @@ fn find_limit(context: &EnvoyContext<'_>, domain: &str, id: &BucketId) -> Limit 
         );
     }
     if descriptor.target.is_shadow() || context.request.active.envoy.shadow {
-        return Limit::Answer(Answer::AllowAll);
+        return BucketLimit::Answer(Answer::AllowAll);
     }
     if descriptor.target.is_always_over() {
-        return Limit::Answer(Answer::DenyAll);
+        return BucketLimit::Answer(Answer::DenyAll);
     }
-    let Some(policy) = descriptor.target.policy() else { return Limit::Answer(Answer::AllowAll) };
+    let Some(policy) = descriptor.target.policy() else {
+        return BucketLimit::Answer(Answer::AllowAll);
+    };
     match Division::new(policy) {
         Ok(division) => {
-            Limit::Divided(Box::new(division), descriptor.target.key().as_bytes().to_vec())
+            BucketLimit::Divided(Box::new(division), descriptor.target.key().as_bytes().to_vec())
         }
         Err(reason) => {
             let reason =
                 format!("the limit of {:?} cannot be divided: {}", policy.name(), reason.as_str());
             warn(context, domain, &reason);
-            Limit::Refused
+            BucketLimit::Refused
         }
     }
 }

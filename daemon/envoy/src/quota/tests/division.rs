@@ -2,7 +2,7 @@
 
 use tollgate::{Micros, Policy};
 
-use crate::quota::division::{Division, Indivisible, PARTS, digits, sum};
+use crate::quota::division::{Division, FULL_DEMAND, Indivisible, digits, sum};
 
 fn divide(limits: &str) -> Result<Division, Indivisible> {
     Division::new(&Policy::named("p", limits).unwrap())
@@ -57,17 +57,17 @@ fn what_cannot_be_divided_has_a_reason() {
 }
 
 #[test]
-fn demands_are_parts_of_the_limit() {
+fn demands_are_fractions_of_the_limit() {
     let division = divide("1000/s").unwrap();
     let second = Micros::from_secs(1);
-    assert_eq!(division.parts(0, second), 1);
+    assert_eq!(division.demand(0, second), 1);
     // 784 of 980 requests a second, and a quarter more, are the whole limit.
-    assert_eq!(division.parts(784, second), PARTS);
-    assert_eq!(division.parts(784 * 5, Micros::from_secs(5)), PARTS);
-    assert_eq!(division.parts(u64::MAX, second), 2 * PARTS);
-    for parts in [1, 49, 50, 51, 2_500, 5_000] {
-        let remaining = digits(parts).map(|held| 10_000 - held);
-        assert_eq!(sum(remaining), parts);
+    assert_eq!(division.demand(784, second), FULL_DEMAND);
+    assert_eq!(division.demand(784 * 5, Micros::from_secs(5)), FULL_DEMAND);
+    assert_eq!(division.demand(u64::MAX, second), 2 * FULL_DEMAND);
+    for demand in [1, 49, 50, 51, 2_500, 5_000] {
+        let remaining = digits(demand).map(|held| 10_000 - held);
+        assert_eq!(sum(remaining), demand);
     }
 }
 
@@ -76,7 +76,7 @@ fn shares_follow_the_demands_when_all_together_exceed_the_limit() {
     let division = divide("1000/s").unwrap();
     // Half of the limit is free.
     assert_eq!(division.share(1_000, 1_250), 392);
-    // 4 of 5 parts.
+    // Four fifths.
     assert_eq!(division.share(4_000, 5_000), 784);
     assert_eq!(division.share(1_000, 5_000), 196);
     // At least one token.

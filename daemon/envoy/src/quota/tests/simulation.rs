@@ -17,6 +17,7 @@ use tollgate_engine::{ActiveConfig, Engine, PeerAddress, Remote};
 use tollgate_store::Clock;
 
 use crate::EnvoyState;
+use crate::connection::Service;
 use crate::quota::session::Session;
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
@@ -117,8 +118,8 @@ impl Simulation {
     fn session(&mut self) -> Session {
         let engine = Arc::clone(&self.daemons[self.random.usize(0..self.daemons.len())]);
         let (state, remote) = (Arc::clone(&self.state), Arc::clone(&self.remote));
-        let clock = Clock::from(self.clock.clone());
-        Session::new(engine, state, remote, HeaderMap::new(), clock, START)
+        let service = Service { engine, state, remote };
+        Session::new(service, HeaderMap::new(), Clock::from(self.clock.clone()), START)
     }
 
     fn add_client(&mut self, load: u64) {
@@ -331,8 +332,8 @@ async fn tokens_of_expired_assignments_are_charged_again() {
     }
 }
 
-/// The percentage of the limit that clients with these loads use, in percent of it, from their
-/// third report on.
+/// The percentage of the limit that is used with these loads, in percent of it, from the sixth
+/// report on.
 async fn utilization(limit: (u64, u64), loads: &[u64]) -> u64 {
     let mut simulation = Simulation::new(1, limit, 2, Micros::from_millis(5));
     for load in loads {

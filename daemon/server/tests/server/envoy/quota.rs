@@ -1,6 +1,7 @@
 //! Envoy's rate limit quota service: assignments over real streams.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use envoy_types::pb::envoy::service::rate_limit_quota::v3::rate_limit_quota_response::bucket_action::BucketAction;
@@ -42,6 +43,19 @@ impl Stream {
         let stream = UnboundedReceiverStream::new(receiver);
         let responses = client.stream_rate_limit_quotas(stream).await?.into_inner();
         Ok(Stream { reports, responses })
+    }
+
+    /// Opens a stream with a report.
+    async fn open_with(daemon: &Daemon, domain: &str, buckets: &[&str]) -> Self {
+        let stream = Stream::open(daemon).await.unwrap();
+        stream.report(domain, buckets);
+        stream
+    }
+
+    /// Checks that there is no response for this time.
+    async fn assert_silent(&mut self, span: Duration) {
+        let next = tokio::time::timeout(span, self.responses.message()).await;
+        assert!(next.is_err(), "{next:?}");
     }
 
     /// Reports a request of each bucket, written `key=value,key=value`.
@@ -113,10 +127,8 @@ async fn clients_share_a_limit_on_redis() {
     // A quarter of 980 units, and of the 300 tokens, for each client until its load is known. The
     // first tokens are a quarter of the burst, for all clients together.
     for (daemon, tokens) in [(0, 75), (1, 25)] {
-        let mut stream = Stream::open(&daemons[daemon]).await.unwrap();
-        stream.report("api", &["user=ann"]);
-        let [bucket] =
-            <[_; 1]>::try_from(stream.next().await.into_values().collect::<Vec<_>>()).unwrap();
+        let mut stream = Stream::open_with(&daemons[daemon], "api", &["user=ann"]).await;
+        let bucket = stream.next().await.remove("user=ann").unwrap();
         let (max, rate) = bucket.split_once(" + ").unwrap();
         assert_eq!(rate, "245/1s");
         let max: u64 = max.parse().unwrap();
@@ -141,8 +153,8 @@ async fn each_bucket_is_answered_whatever_the_others_are() {
     let server = Server::start();
     let daemon = Daemon::start_on(&server, POLICIES).await;
     let many = (0..31).map(|index| format!("k{index}=v")).collect::<Vec<_>>().join(",");
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["", "user=", &many, "user=ann,plan=free"]);
+    let mut stream =
+        Stream::open_with(&daemon, "api", &["", "user=", &many, "user=ann,plan=free"]).await;
     let mut answers = stream.next().await;
     assert_eq!(answers.remove("plan=free,user=ann").unwrap(), "75 + 245/1s");
     assert_eq!(answers.remove("user=").unwrap(), "abandon");
@@ -151,15 +163,12 @@ async fn each_bucket_is_answered_whatever_the_others_are() {
     for (domain, answer) in
         [("ghost", "allow"), ("unknown", "allow"), ("listed", "allow"), ("blocked", "deny")]
     {
-        let mut stream = Stream::open(&daemon).await.unwrap();
-        stream.report(domain, &["user=ann"]);
+        let mut stream = Stream::open_with(&daemon, domain, &["user=ann"]).await;
         assert_eq!(stream.next().await, map([("user=ann", answer)]), "{domain}");
     }
     // It cannot be divided.
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("several", &["user=ann"]);
-    let first = tokio::time::timeout(Duration::from_millis(500), stream.responses.message()).await;
-    assert!(first.is_err(), "{first:?}");
+    let mut stream = Stream::open_with(&daemon, "several", &["user=ann"]).await;
+    stream.assert_silent(Duration::from_millis(500)).await;
 }
 
 #[tokio::test]
@@ -167,8 +176,7 @@ async fn a_service_in_shadow_mode_denies_nothing() {
     let server = Server::start();
     let daemon = Daemon::start_on(&server, &format!("envoy: {{ shadow: true }}\n{POLICIES}")).await;
     for domain in ["api", "blocked"] {
-        let mut stream = Stream::open(&daemon).await.unwrap();
-        stream.report(domain, &["user=ann"]);
+        let mut stream = Stream::open_with(&daemon, domain, &["user=ann"]).await;
         assert_eq!(stream.next().await, map([("user=ann", "allow")]), "{domain}");
     }
 }
@@ -179,8 +187,7 @@ async fn a_blocked_key_is_denied_and_others_are_not() {
     let daemon = Daemon::start_on(&server, POLICIES).await;
     let body = r#"{"policy":"api","key":"user=ann"}"#;
     assert_eq!(daemon.post("/v1/block", body).await.status, 200);
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann", "user=bob"]);
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann", "user=bob"]).await;
     assert_eq!(stream.next().await, map([("user=ann", "deny"), ("user=bob", "75 + 245/1s")]));
     assert_eq!(daemon.post("/v1/unblock", body).await.status, 200);
     // The next assignments follow after four seconds.
@@ -207,18 +214,16 @@ async fn a_report_of_a_thousand_buckets_is_read() {
 #[tokio::test]
 async fn a_memory_store_assigns_nothing_until_earlier_assignments_have_expired() {
     let daemon = Daemon::start_with(POLICIES).await;
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
-    let first = tokio::time::timeout(Duration::from_millis(500), stream.responses.message()).await;
-    assert!(first.is_err(), "{first:?}");
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
+    stream.assert_silent(Duration::from_millis(500)).await;
 }
 
 #[tokio::test]
 async fn a_reload_changes_assignments_at_once() {
     let server = Server::start();
-    let limit = std::sync::Arc::new(std::sync::Mutex::new("1000/s burst 400"));
+    let limit = Arc::new(Mutex::new("1000/s burst 400"));
     let read = {
-        let (limit, url) = (std::sync::Arc::clone(&limit), server.url());
+        let (limit, url) = (Arc::clone(&limit), server.url());
         move || {
             let limit = *limit.lock().unwrap();
             Config::from_yaml(&format!(
@@ -227,8 +232,7 @@ async fn a_reload_changes_assignments_at_once() {
         }
     };
     let daemon = Daemon::start_on_store_with_reader(read).await;
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
     assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
     *limit.lock().unwrap() = "20/s burst 40";
     daemon.reload().await;
@@ -243,7 +247,7 @@ async fn a_reload_changes_assignments_at_once() {
 }
 
 #[tokio::test]
-async fn clients_need_a_token_with_the_policy() {
+async fn clients_need_a_token() {
     let server = Server::start();
     let yaml = format!("store: {{ url: '{}', deadline: 5s }}\n{POLICIES}", server.url());
     let mut config = Config::from_yaml(&yaml).unwrap();
@@ -258,26 +262,22 @@ async fn nothing_is_assigned_while_the_store_is_unavailable() {
     let server = Server::start();
     let daemon = Daemon::start_on(&server, POLICIES).await;
     server.kill();
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
-    let first = tokio::time::timeout(Duration::from_secs(3), stream.responses.message()).await;
-    assert!(first.is_err(), "{first:?}");
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
+    stream.assert_silent(Duration::from_secs(3)).await;
     server.restart();
     assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
 }
 
 #[tokio::test]
-async fn a_part_survives_an_outage_of_the_store() {
+async fn a_share_survives_an_outage_of_the_store() {
     let server = Server::start();
     let yaml = format!("store: {{ url: '{}', deadline: 200ms }}\n{POLICIES}", server.url());
     let daemon = Daemon::start_on_store(Config::from_yaml(&yaml).unwrap()).await;
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
     assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
     server.pause();
     // The assignment is not renewed after four seconds.
-    let next = tokio::time::timeout(Duration::from_secs(6), stream.responses.message()).await;
-    assert!(next.is_err(), "{next:?}");
+    stream.assert_silent(Duration::from_secs(6)).await;
     server.resume();
     assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
 }
@@ -287,8 +287,7 @@ async fn a_stream_does_not_end_with_the_age_of_its_connection() {
     let server = Server::start();
     let yaml = format!("limits: {{ connection_age: 1s }}\n{POLICIES}");
     let daemon = Daemon::start_on(&server, &yaml).await;
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
     for _ in 0..2 {
         // The second one follows after four seconds.
         assert_eq!(stream.next().await, map([("user=ann", "75 + 245/1s")]));
@@ -299,8 +298,7 @@ async fn a_stream_does_not_end_with_the_age_of_its_connection() {
 async fn a_shutdown_ends_streams() {
     let server = Server::start();
     let mut daemon = Daemon::start_on(&server, POLICIES).await;
-    let mut stream = Stream::open(&daemon).await.unwrap();
-    stream.report("api", &["user=ann"]);
+    let mut stream = Stream::open_with(&daemon, "api", &["user=ann"]).await;
     stream.next().await;
     daemon.stop();
     let error = loop {
