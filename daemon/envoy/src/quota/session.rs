@@ -25,7 +25,7 @@ use super::round::{PendingBucket, prepare};
 use crate::connection::Service;
 use crate::descriptor::{Target, find_all};
 use crate::error::EnvoyError;
-use crate::{EnvoyContext, bounded};
+use crate::{EnvoyContext, EnvoyState, bounded};
 
 /// The most buckets of a stream; further ones are abandoned.
 const MAX_BUCKETS: usize = 1_000;
@@ -192,19 +192,13 @@ impl Session {
         }
         let answers = prepare(&context.request, &mut entries, now).await;
         let is_late = self.clock.now().duration_since(now) > MAX_PREPARATION;
-        for ((id, entry), answer) in ids.into_iter().zip(entries).zip(answers) {
-            if let Some(error) = &entry.error {
-                state.quota.store_errors.increment();
-                tracing::debug!(%error, "a quota was not assigned");
-            } else if is_late {
-                // The tokens that were taken may be lost, but are never assigned twice.
-                entry.bucket.assignment = None;
-                state.quota.late.increment();
-            } else if let Some(answer) = answer {
-                answer.add_to(&mut actions, id);
-            }
-            if is_late || answer.is_none() || entry.lacks() {
+        for ((id, mut entry), answer) in ids.into_iter().zip(entries).zip(answers) {
+            let answer = finish(state, &mut entry, answer, is_late);
+            if answer.is_none() || entry.lacks() {
                 entry.bucket.due = now.saturating_add(RETRY);
+            }
+            if let Some(answer) = answer {
+                answer.add_to(&mut actions, id);
             }
         }
         for id in abandoned {
@@ -224,6 +218,25 @@ impl Drop for Session {
         let buckets = u64::try_from(self.buckets.len()).unwrap_or(u64::MAX);
         self.service.state.quota.buckets.fetch_sub(buckets, Ordering::Relaxed);
     }
+}
+
+/// The answer, unless it failed or was prepared too late.
+fn finish(
+    state: &EnvoyState,
+    entry: &mut PendingBucket<'_>,
+    answer: Option<Answer>,
+    is_late: bool,
+) -> Option<Answer> {
+    if let Some(error) = &entry.error {
+        state.quota.store_errors.increment();
+        tracing::debug!(%error, "a quota was not assigned");
+    } else if is_late {
+        // The tokens that were taken may be lost, but are never assigned twice.
+        entry.bucket.assignment = None;
+        state.quota.late.increment();
+        return None;
+    }
+    answer
 }
 
 /// Finds the limit of a bucket, as for a descriptor with its pairs.
