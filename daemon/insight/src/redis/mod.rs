@@ -33,9 +33,8 @@ pub(crate) use pending::{PendingKey, StateChange};
 
 static WRITE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("write.lua")));
 
-/// The most keys in a batch. It takes the server about half a millisecond, during which it decides
-/// nothing.
-const MAX_BATCH: usize = 64;
+/// The most keys in a batch. It takes the server about a millisecond, during which it decides nothing.
+const MAX_BATCH: usize = 32;
 /// How long a batch is retried. Then its decisions are dropped and counted.
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// How long the server remembers a writer, in ms: longer than a batch is retried.

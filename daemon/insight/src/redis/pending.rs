@@ -1,5 +1,6 @@
 //! Decisions that wait to be written.
 
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::io::Write;
 
@@ -18,15 +19,15 @@ const MAX_KEYS: usize = 131_072;
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// The decisions for which one key may be written, and the keys that may be written in any case.
-const DECISIONS_PER_WRITE: u64 = 64;
+const DECISIONS_PER_WRITE: u64 = 256;
 const MIN_WRITES: usize = 256;
+/// The length of a queue from which on it may have to be cleaned.
+const MIN_CLEANED: usize = 1024;
 
 /// What waits for a key.
 #[derive(Debug)]
 pub(crate) struct PendingKey {
     tally: Tally,
-    /// The number of writes before the key began to wait.
-    since: u64,
     state: Option<StateChange>,
 }
 
@@ -42,25 +43,63 @@ pub(crate) struct StateChange {
 #[derive(Debug)]
 struct Entry {
     hash: u64,
+    /// Distinguishes it from an earlier entry of the same key.
+    serial: u64,
     policy: usize,
     key: Box<[u8]>,
-    record: PendingKey,
+    tally: Tally,
+}
+
+/// Keys in the order in which they are written. Those that were written meanwhile remain until their
+/// turn comes.
+#[derive(Debug, Default)]
+struct Queue(VecDeque<Place>);
+
+/// The hash and the serial number of an entry.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    hash: u64,
+    serial: u64,
 }
 
 /// What waits for all keys.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     keys: HashTable<Entry>,
+    /// All keys, and those with denials, which are written first.
+    all: Queue,
+    denied: Queue,
     hasher: RandomState,
     bytes: usize,
     /// The decisions since the last write.
     new_decisions: u64,
-    writes: u64,
+    last_serial: u64,
 }
 
 impl Entry {
+    fn is_denied(&self) -> bool {
+        self.tally.usage().denied > 0
+    }
+
     fn bytes(&self) -> usize {
-        size_of::<Entry>() + self.key.len() + self.record.tally.bytes()
+        size_of::<Entry>() + self.key.len() + self.tally.bytes()
+    }
+}
+
+impl Queue {
+    /// Adds a key. Removes the keys that were written, when they are the most.
+    fn push(&mut self, place: Place, keys: &HashTable<Entry>) {
+        let Queue(places) = self;
+        if places.len() >= MIN_CLEANED.max(2 * keys.len()) {
+            places.retain(|place| keys.find(place.hash, |entry| place.is_of(entry)).is_some());
+        }
+        places.push_back(place);
+    }
+}
+
+impl Place {
+    fn is_of(self, entry: &Entry) -> bool {
+        entry.serial == self.serial
     }
 }
 
@@ -71,7 +110,7 @@ impl Pending {
 
     /// The decisions that wait.
     pub(super) fn decisions(&self) -> u64 {
-        self.keys.iter().map(|entry| entry.record.decisions()).sum()
+        self.keys.iter().map(|entry| entry.tally.decisions()).sum()
     }
 
     /// The hash of a key of a policy, for the other functions.
@@ -83,7 +122,7 @@ impl Pending {
     pub(super) fn touch(&self, hash: u64) -> u64 {
         let entry = self.keys.find(hash, |_| true);
         entry.map_or(0, |entry| {
-            entry.record.tally.touch() ^ entry.key.first().copied().map_or(0, u64::from)
+            entry.tally.touch() ^ entry.key.first().copied().map_or(0, u64::from)
         })
     }
 
@@ -96,31 +135,37 @@ impl Pending {
     ) -> bool {
         let is_full = self.keys.len() >= MAX_KEYS;
         let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
-        let entry = match self.keys.entry(hash, is_of, |entry| entry.hash) {
-            _ if self.bytes > MAX_BYTES => return false,
-            hash_table::Entry::Occupied(entry) => entry.into_mut(),
+        if self.bytes > MAX_BYTES {
+            return false;
+        }
+        let (entry, is_new) = match self.keys.entry(hash, is_of, |entry| entry.hash) {
+            hash_table::Entry::Occupied(entry) => (entry.into_mut(), false),
             hash_table::Entry::Vacant(_) if is_full => return false,
             hash_table::Entry::Vacant(space) => {
-                let record = PendingKey {
-                    tally: Tally::new(decision.time),
-                    since: self.writes,
-                    state: None,
-                };
-                let (policy, key) = (tracked.id, decision.key.into());
-                let entry = space.insert(Entry { hash, policy, key, record }).into_mut();
-                self.bytes += entry.bytes();
-                entry
+                self.last_serial += 1;
+                let tally = Tally::new(decision.time);
+                let (serial, policy, key) = (self.last_serial, tracked.id, decision.key.into());
+                (space.insert(Entry { hash, serial, policy, key, tally }).into_mut(), true)
             }
         };
-        let before = entry.bytes();
-        entry.record.tally.add(tracked, decision);
+        let before = if is_new { 0 } else { entry.bytes() };
+        let was_denied = entry.is_denied();
+        entry.tally.add(tracked, decision);
         self.bytes = self.bytes - before + entry.bytes();
         self.new_decisions += 1;
+        let place = Place { hash, serial: entry.serial };
+        let is_denied_now = !was_denied && entry.is_denied();
+        if is_new {
+            self.all.push(place, &self.keys);
+        }
+        if is_denied_now {
+            self.denied.push(place, &self.keys);
+        }
         true
     }
 
-    /// How many keys the next write may have: a write of a key costs the server as much as up to eight
-    /// decisions, and all writes together must cost it less than decisions do.
+    /// How many keys the next write may have: a write of a key costs the server as much as ten
+    /// decisions, and all writes together must cost it little beside the decisions.
     pub(super) fn budget(&self) -> usize {
         let share = usize::try_from(self.new_decisions / DECISIONS_PER_WRITE).unwrap_or(usize::MAX);
         share.max(MIN_WRITES)
@@ -133,38 +178,36 @@ impl Pending {
         budget: usize,
         group: impl Fn(usize, &[u8]) -> Option<G>,
     ) -> Vec<(G, Box<[u8]>, PendingKey)> {
-        let group = |entry: &Entry| group(entry.policy, &entry.key);
-        let rank = |entry: &Entry| (entry.record.tally.usage().denied == 0, entry.record.since);
-        let last = if self.keys.len() > budget {
+        let mut taken = Vec::new();
+        for queue in [&mut self.denied, &mut self.all] {
             // Keys of a server that is unavailable must not take the budget of the others.
-            let ready = self.keys.iter().filter(|entry| group(entry).is_some());
-            let mut ranks: Vec<_> = ready.map(rank).collect();
-            (ranks.len() > budget).then(|| *ranks.select_nth_unstable(budget.saturating_sub(1)).1)
-        } else {
-            None
-        };
-        let mut groups = Vec::new();
-        let extracted = self.keys.extract_if(|entry| {
-            if groups.len() >= budget || last.is_some_and(|last| rank(entry) > last) {
-                return false;
+            let mut without_group = Vec::new();
+            while taken.len() < budget {
+                let Some(place) = queue.0.pop_front() else { break };
+                let is_of = |entry: &Entry| place.is_of(entry);
+                let Ok(entry) = self.keys.find_entry(place.hash, is_of) else { continue };
+                let Some(group) = group(entry.get().policy, &entry.get().key) else {
+                    without_group.push(place);
+                    continue;
+                };
+                let (entry, _) = entry.remove();
+                self.bytes -= entry.bytes();
+                let record = PendingKey { tally: entry.tally, state: None };
+                taken.push((group, entry.key, record));
             }
-            let group = group(entry);
-            let has_group = group.is_some();
-            groups.extend(group);
-            has_group
-        });
-        let extracted: Vec<_> = extracted.collect();
-        (self.new_decisions, self.writes) = (0, self.writes + 1);
-        self.bytes -= extracted.iter().map(Entry::bytes).sum::<usize>();
-        let keys = extracted.into_iter().map(|Entry { key, record, .. }| (key, record));
-        groups.into_iter().zip(keys).map(|(group, (key, record))| (group, key, record)).collect()
+            for place in without_group.into_iter().rev() {
+                queue.0.push_front(place);
+            }
+        }
+        self.new_decisions = 0;
+        taken
     }
 }
 
 impl PendingKey {
     /// What an observer has counted for a key.
     pub(crate) fn observed(tally: Tally, state: StateChange) -> Self {
-        PendingKey { tally, since: 0, state: Some(state) }
+        PendingKey { tally, state: Some(state) }
     }
 
     pub(super) fn has_state(&self) -> bool {
@@ -172,8 +215,7 @@ impl PendingKey {
     }
 
     pub(super) fn decisions(&self) -> u64 {
-        let usage = self.tally.usage();
-        usage.allowed + usage.denied
+        self.tally.decisions()
     }
 
     /// Appends the arguments of the script.
@@ -245,26 +287,67 @@ fn parse_note(text: &str) -> Option<Note> {
 mod tests {
     use super::*;
 
-    /// The keys of a server that is unavailable wait longest.
-    #[test]
-    fn keys_without_a_group_leave_the_budget_to_the_others() {
+    /// A policy that tracks its keys, and has this number.
+    fn tracked(policy: usize) -> Tracked {
         let yaml = "policies: { api: { limits: [1/s], track: { usage: true } } }";
         let read = tollgate_config::Layers::new().named_yaml("tollgate.yaml", yaml).read();
         let track = read.unwrap().config.tracks.remove("api").unwrap();
+        Tracked::new(policy, "api", &track)
+    }
+
+    fn add(pending: &mut Pending, tracked: &Tracked, key: &[u8], answer: NoteAnswer) {
+        let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note: None };
+        let hash = pending.hash(tracked.id, key);
+        assert!(pending.add(hash, tracked, &decision));
+    }
+
+    /// The keys of a server that is unavailable wait longest.
+    #[test]
+    fn keys_without_a_group_leave_the_budget_to_the_others() {
         let mut pending = Pending::default();
         for policy in [0, 1] {
-            pending.writes = u64::from(policy == 1);
-            let tracked = Tracked::new(policy, "api", &track);
             for number in 0..10_u8 {
-                let (key, answer, note) = (&[number][..], NoteAnswer::Denied, None);
-                let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note };
-                let hash = pending.hash(policy, key);
-                assert!(pending.add(hash, &tracked, &decision));
+                add(&mut pending, &tracked(policy), &[number], NoteAnswer::Denied);
             }
         }
         let taken = pending.take(6, |policy, _| (policy == 1).then_some(policy));
         assert_eq!((taken.len(), pending.len()), (6, 14));
         assert!(taken.iter().all(|(policy, _, _)| *policy == 1));
+        let rest = pending.take(6, |policy, _| Some(policy));
+        let numbers: Vec<_> = rest.iter().map(|(policy, key, _)| (*policy, key[0])).collect();
+        assert_eq!(numbers, [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (0, 5)]);
+    }
+
+    #[test]
+    fn denied_keys_are_taken_first_and_then_those_that_have_waited_longest() {
+        let (mut pending, tracked) = (Pending::default(), tracked(0));
+        let take = |pending: &mut Pending, budget| -> Vec<u8> {
+            pending.take(budget, |_, _| Some(())).iter().map(|(_, key, _)| key[0]).collect()
+        };
+        for number in 0..6 {
+            add(&mut pending, &tracked, &[number], NoteAnswer::Allowed);
+        }
+        for number in [4, 2, 4, 7] {
+            add(&mut pending, &tracked, &[number], NoteAnswer::Denied);
+        }
+        assert_eq!(take(&mut pending, 4), [4, 2, 7, 0]);
+        // It waits again, behind the others.
+        add(&mut pending, &tracked, &[0], NoteAnswer::Allowed);
+        assert_eq!(take(&mut pending, 9), [1, 3, 5, 0]);
+        assert_eq!((pending.len(), pending.bytes), (0, 0));
+    }
+
+    /// Keys with denials are written before the others' turn comes, again and again.
+    #[test]
+    fn the_queues_stay_short_although_keys_are_taken_out_of_turn() {
+        let (mut pending, tracked) = (Pending::default(), tracked(0));
+        add(&mut pending, &tracked, b"waits", NoteAnswer::Allowed);
+        for _ in 0..5 * MIN_CLEANED {
+            add(&mut pending, &tracked, b"denied", NoteAnswer::Denied);
+            assert_eq!(pending.take(1, |_, _| Some(())).len(), 1);
+        }
+        assert_eq!(pending.len(), 1);
+        assert!(pending.all.0.len() <= MIN_CLEANED && pending.denied.0.len() <= MIN_CLEANED);
     }
 
     #[test]

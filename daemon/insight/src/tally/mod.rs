@@ -35,6 +35,11 @@ impl Tally {
         &self.usage
     }
 
+    /// The number of decisions.
+    pub(crate) fn decisions(&self) -> u64 {
+        self.usage.allowed + self.usage.denied
+    }
+
     /// The intervals by ascending time.
     pub(crate) fn intervals(&self) -> impl Iterator<Item = &Interval> {
         self.earlier.iter().chain(&self.current)
