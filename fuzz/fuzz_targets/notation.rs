@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_core::{Limit, NotationError, Policy, parse_duration, parse_limits};
+use tollgate_algorithms::{Limit, NotationError, Policy, parse_duration, parse_limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);

@@ -7,8 +7,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_server::{Config, RespReplay};
-use tollgate_store::ManualClock;
+use tollgate_daemon::{Config, RespReplay};
+use tollgate_state::ManualClock;
 
 /// Policies of every kind, and low limits that short inputs reach.
 const CONFIG: &str = r#"

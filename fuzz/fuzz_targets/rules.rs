@@ -7,7 +7,7 @@
 
 use hyper::header::{HeaderMap, HeaderValue};
 use libfuzzer_sys::fuzz_target;
-use tollgate_server::rules::{
+use tollgate_daemon::rules::{
     AddressFormat, AddressHeader, Client, Facts, Networks, Path, PathCase, PathPattern, Peer,
     Readings, Template, client_address,
 };

@@ -9,9 +9,9 @@
 mod contents;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use tollgate_core::codec::Bytes;
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{ManualClock, MemoryStore};
+use tollgate_algorithms::codec::Bytes;
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_state::{ManualClock, MemoryStore};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 
@@ -47,7 +47,7 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     size
 });
 
-fn builder() -> tollgate_store::MemoryStoreBuilder {
+fn builder() -> tollgate_state::MemoryStoreBuilder {
     MemoryStore::builder().clock(ManualClock::at(START)).max_keys(64)
 }
 
@@ -88,7 +88,7 @@ fn decide(store: &MemoryStore, policies: impl Iterator<Item = Policy>) {
 
 fn policies() -> impl Iterator<Item = Policy> {
     let named = |limits: &str| {
-        let limits = tollgate_core::parse_limits(limits).expect("the limits are valid");
+        let limits = tollgate_algorithms::parse_limits(limits).expect("the limits are valid");
         Policy::new("api", limits).expect("the policy is valid")
     };
     let unnamed = [

@@ -1,8 +1,8 @@
-//! Compiles only if `tollgate-core` and its dependencies do not link `std`: `std` defines a panic
+//! Compiles only if `tollgate-algorithms` and its dependencies do not link `std`: `std` defines a panic
 //! handler, and two in one program are an error. Compiled by `xtask/src/no_std.rs`.
 #![no_std]
 
-extern crate tollgate_core as _;
+extern crate tollgate_algorithms as _;
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;

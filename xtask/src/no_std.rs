@@ -1,4 +1,4 @@
-//! Proves that `tollgate-core` does not link `std`, with the host's toolchain only:
+//! Proves that `tollgate-algorithms` does not link `std`, with the host's toolchain only:
 //! `no_std/proof.rs` links it and defines a panic handler, which the compiler rejects if `std` has
 //! defined one.
 
@@ -13,7 +13,7 @@ use crate::process;
 pub(crate) fn check(root: &Path) -> Result<()> {
     let target = root.join("target/no-std");
     let mut build = process::cargo(root, "build");
-    build.args(["--package", "tollgate-core", "--lib", "--target-dir"]).arg(&target);
+    build.args(["--package", "tollgate-algorithms", "--lib", "--target-dir"]).arg(&target);
     process::run(build)?;
     process::run(proof(root, &target.join("debug/libtollgate_core.rlib")))
 }
@@ -24,7 +24,7 @@ fn proof(root: &Path, library: &Path) -> Command {
     // Unwinding needs `std`.
     compile.args(["--emit", "metadata", "-C", "panic=abort"]);
     compile.arg("-L").arg(library.with_file_name("deps"));
-    compile.arg("--extern").arg(format!("tollgate_core={}", library.display()));
+    compile.arg("--extern").arg(format!("tollgate_algorithms={}", library.display()));
     compile.arg("-o").arg(library.with_file_name("no_std_proof.rmeta"));
     compile.arg("xtask/no_std/proof.rs");
     compile
@@ -44,7 +44,7 @@ mod tests {
         fs::write(folder.join("core.rs"), source).unwrap();
         let library = folder.join("libtollgate_core.rlib");
         let mut compile = Command::new("rustc");
-        let arguments = "--edition 2024 --crate-type rlib --crate-name tollgate_core";
+        let arguments = "--edition 2024 --crate-type rlib --crate-name tollgate_algorithms";
         compile.args(arguments.split(' '));
         compile.arg("-o").arg(&library).arg(folder.join("core.rs"));
         process::output(compile).unwrap();

@@ -131,8 +131,8 @@ fn sbom(root: &Path) -> Result<()> {
         }
     }
     let text = written.context("cargo cyclonedx has written no file for the binary")?;
-    if !text.contains("\"tollgate-core\"") {
-        bail!("the SBOM lacks tollgate-core");
+    if !text.contains("\"tollgate-algorithms\"") {
+        bail!("the SBOM lacks tollgate-algorithms");
     }
     let path = root.join(SBOM);
     fs::create_dir_all(path.parent().context("a folder")?)?;

@@ -98,7 +98,7 @@ fn cargo_test(root: &Path, arguments: &str) -> Command {
 /// Explores all interleavings of threads in the memory store's table. The flags differ from those
 /// of other builds, hence a separate target folder.
 fn loom(root: &Path) -> Command {
-    let mut test = cargo_test(root, "--package tollgate-store --release --test loom");
+    let mut test = cargo_test(root, "--package tollgate-state --release --test loom");
     test.args(["--target-dir", "target/loom"]).env("RUSTFLAGS", "--cfg loom");
     test
 }
@@ -110,7 +110,7 @@ fn fresh_project(root: &Path) -> Command {
 
 /// Kills a process while it writes snapshots, a hundred times.
 fn crashes(root: &Path) -> Command {
-    let mut test = cargo_test(root, "--package tollgate-store --release --test crash");
+    let mut test = cargo_test(root, "--package tollgate-state --release --test crash");
     test.env("TOLLGATE_CRASHES", "100");
     test
 }

@@ -12,7 +12,7 @@ use bench::process::{self, own_cpu_ns};
 use bench::report::{Report, Row, Sample};
 use tokio::runtime::{Builder, Runtime};
 use tollgate::{Check, Key, Limiter, MemoryLimiter, Operation, Policy, Request};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 /// How many keys are drawn in advance; threads repeat them.
 const DRAWS: usize = 1 << 20;

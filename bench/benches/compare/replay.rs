@@ -8,7 +8,7 @@ use bench::Effort;
 use bench::figures::ratio;
 use bench::process::{self, children_cpu_ns};
 use bench::report::{Report, Row, Sample};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 /// Lines per second of the log.
 const RATE: u64 = 20_000;

@@ -197,7 +197,7 @@ impl Decision {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::{Decision, Micros, Timestamp};
+    /// use tollgate_algorithms::{Decision, Micros, Timestamp};
     /// let denied = Decision::from_store(false, Some(Micros::from_secs(3)), Timestamp::EPOCH);
     /// let later = denied.repeated_after(Micros::from_secs(1));
     /// assert_eq!(later.retry_after, Some(Micros::from_secs(2)));
@@ -266,7 +266,7 @@ impl Decision {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::{Decision, Timestamp};
+    /// use tollgate_algorithms::{Decision, Timestamp};
     /// let [blocked, admitted] =
     ///     [false, true].map(|allowed| Decision::from_store(allowed, None, Timestamp::EPOCH));
     /// assert!(blocked.outlasts_limits());

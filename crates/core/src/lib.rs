@@ -6,7 +6,7 @@
 //!
 //! # Example
 //! ```
-//! use tollgate_core::{Anomalies, CheckContext, KeyState, Operation, Policy, Timestamp, decide};
+//! use tollgate_algorithms::{Anomalies, CheckContext, KeyState, Operation, Policy, Timestamp, decide};
 //!
 //! let policy: Policy = "2/s".parse()?;
 //! let (mut state, mut block, mut anomalies) = (KeyState::default(), None, Anomalies::default());
@@ -19,7 +19,7 @@
 //! assert!(check().allowed && check().allowed);
 //! let denied = check();
 //! assert_eq!(denied.retry_after.map(|retry| retry.get()), Some(500_000));
-//! # Ok::<(), tollgate_core::NotationError>(())
+//! # Ok::<(), tollgate_algorithms::NotationError>(())
 //! ```
 #![no_std]
 

@@ -45,7 +45,7 @@ impl Decision {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::{Decision, Denied, Micros, Outcome, Timestamp};
+    /// use tollgate_algorithms::{Decision, Denied, Micros, Outcome, Timestamp};
     ///
     /// let unavailable = Decision::from_store(false, None, Timestamp::EPOCH);
     /// match unavailable.outcome() {

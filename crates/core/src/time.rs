@@ -41,7 +41,7 @@ impl Micros {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Micros;
+    /// use tollgate_algorithms::Micros;
     /// assert_eq!(Micros::new(1_000_001).secs_rounded_up(), 2);
     /// assert_eq!(Micros::new(1_000_000).secs_rounded_up(), 1);
     /// ```

@@ -3,8 +3,8 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests, and what they share")]
 
 use proptest::prelude::*;
-use tollgate_core::codec::{Bytes, Malformed};
-use tollgate_core::{
+use tollgate_algorithms::codec::{Bytes, Malformed};
+use tollgate_algorithms::{
     Anomalies, Ban, Check, CheckContext, Cost, Decision, Id, KeyState, Limit, Micros, Operation,
     Policy, Request, Timestamp, decide, parse_limits,
 };

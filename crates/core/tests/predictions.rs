@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
-use tollgate_core::{
+use tollgate_algorithms::{
     Anomalies, Block, CheckContext, Decision, Id, KeyState, Micros, Operation, Policy, Timestamp,
     decide_one,
 };

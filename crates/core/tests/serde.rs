@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, from_str, from_value, json, to_value};
-use tollgate_core::{
+use tollgate_algorithms::{
     Ban, Cost, Decision, Id, Limit, Listed, Micros, OnStoreError, Policy, Timestamp,
 };
 

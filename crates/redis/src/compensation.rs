@@ -1,7 +1,7 @@
 //! Compensation: what takes back a charge whose request is not admitted after all.
 
-use tollgate_core::{Cost, Decision, Id, Limit, Micros, Operation};
-use tollgate_store::Answer;
+use tollgate_algorithms::{Cost, Decision, Id, Limit, Micros, Operation};
+use tollgate_state::Answer;
 
 use crate::request::{RequestCheck, StoreRequest};
 use crate::stats::Counters;

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use redis::Value;
-use tollgate_core::codec::Bytes;
-use tollgate_core::{
+use tollgate_algorithms::codec::Bytes;
+use tollgate_algorithms::{
     Anomalies, Block, CheckContext, Decision, Id, KeyState, Operation, Policy, RecordedCharge,
     RequestError, Timestamp, decide, inspect, settle, split_settled,
 };
-use tollgate_store::{Answer, StoreError};
+use tollgate_state::{Answer, StoreError};
 
 use crate::encode::{Call, Slot};
 use crate::encoding::{self, PolicyEncoding, Unreadable};

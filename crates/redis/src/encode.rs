@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_core::{Id, Micros, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Id, Micros, Operation, Policy, Timestamp};
 
 use crate::encoding::{MAX_NUMBER, PolicyEncoding, PolicyEncodings, put_number};
 use crate::keyspace::Keyspace;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use redis::{ErrorKind, RedisError, ServerError};
-use tollgate_store::{Failure, FailureKind, OpenError, StoreError};
+use tollgate_state::{Failure, FailureKind, OpenError, StoreError};
 
 /// A part of the URL is invalid.
 pub(crate) fn invalid_part(part: &'static str, value: &str, remedy: &'static str) -> OpenError {

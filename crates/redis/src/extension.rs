@@ -6,7 +6,7 @@
 
 use redis::Value;
 use sha1_smol::Sha1;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use crate::connection::{CommandChannel, CommandError};
 use crate::context::TopologyEvent;

@@ -2,7 +2,7 @@
 //! decide.
 
 use redis::{Pipeline, Value};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use crate::connection::{CallOptions, CommandError, Connection, into_result};
 use crate::encode::{Call, NO_REQUESTS};

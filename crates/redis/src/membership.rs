@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use redis::Value;
-use tollgate_core::Id;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_algorithms::Id;
+use tollgate_state::{Failure, FailureKind};
 
 use crate::connection::CommandError;
 use crate::store::RedisStore;

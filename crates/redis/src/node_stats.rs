@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 use crate::connection::CommandChannel;
 use crate::stats::RedisStats;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::sync::Notify;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use crate::connection::{CommandError, Connection, PushHandler, into_result};
 use crate::extension::{Script, ScriptReply};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 #[cfg(feature = "tls-rustls")]
 use rustls::pki_types::ServerName;
-use tollgate_core::Micros;
-use tollgate_store::{ManualClock, OpenError, REQUEST_ID_HORIZON};
+use tollgate_algorithms::Micros;
+use tollgate_state::{ManualClock, OpenError, REQUEST_ID_HORIZON};
 
 use crate::error::invalid_option;
 use crate::keyspace::SLOTS;
@@ -35,7 +35,7 @@ pub struct RedisOptions {
     /// connection is replaced.
     pub call_timeout: Duration,
     /// The maximum number of requests that wait for a node. Default: 10,000. Further requests fail
-    /// with [`FailureKind::Overloaded`](tollgate_store::FailureKind::Overloaded).
+    /// with [`FailureKind::Overloaded`](tollgate_state::FailureKind::Overloaded).
     pub queue: usize,
     /// The maximum number of requests in a call. Default: 64.
     pub batch: usize,

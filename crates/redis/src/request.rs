@@ -6,10 +6,10 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{
+use tollgate_algorithms::{
     Cost, Decision, Inspection, Kind, Limit, Operation, Policy, Request, Timestamp,
 };
-use tollgate_store::{Answer, FailureKind, StoreError};
+use tollgate_state::{Answer, FailureKind, StoreError};
 
 use crate::encoding::{MAX_NUMBER, put_number};
 use crate::error;

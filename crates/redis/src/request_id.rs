@@ -1,6 +1,6 @@
 //! Request ids of requests and of their parts.
 
-use tollgate_core::Id;
+use tollgate_algorithms::Id;
 
 /// The request id of a request or of a part of one.
 #[derive(Clone, Debug)]

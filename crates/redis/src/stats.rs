@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tollgate_core::Anomalies;
-use tollgate_store::{FailureKind, StoreError};
+use tollgate_algorithms::Anomalies;
+use tollgate_state::{FailureKind, StoreError};
 
 /// Counters of a [`RedisStore`](crate::RedisStore) since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::{check, open_with, policy, remaining};
 use tollgate_redis::RedisOptions;
-use tollgate_store::StoreError;
+use tollgate_state::StoreError;
 use tollgate_testkit::{Proxy, Server, wait_until};
 
 const CLIENTS: usize = 16;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use support::{CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining};
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{FailureKind, Store};
+use tollgate_state::{FailureKind, Store};
 use tollgate_testkit::{Cluster, Proxy, Server, wait_until};
 
 /// Keys with characters that hash tags and cluster slots could misinterpret.
@@ -124,7 +124,7 @@ async fn request_ids_and_leases_apply_across_partitions() {
     }
     let others = [at(&many, b"a"), at(&many, b"b")];
     let reused = decide(&store, CHECK, &others, Some(b"id")).await;
-    assert!(matches!(reused, Err(tollgate_store::StoreError::Request(_))), "{reused:?}");
+    assert!(matches!(reused, Err(tollgate_state::StoreError::Request(_))), "{reused:?}");
     assert_eq!(remaining(&store, &many, b"b").await, 999);
 
     let checks = [at(&slots, b"a"), at(&slots, b"b")];
@@ -195,7 +195,7 @@ async fn a_repeat_does_not_charge_shadow_checks_in_other_partitions() {
     }
     let others = [at(&shadow, b"a"), at(&shadow, b"b")];
     let reused = decide(&store, CHECK, &others, Some(b"shadows")).await;
-    assert!(matches!(reused, Err(tollgate_store::StoreError::Request(_))), "{reused:?}");
+    assert!(matches!(reused, Err(tollgate_state::StoreError::Request(_))), "{reused:?}");
 }
 
 fn at<'a>(policy: &'a Policy, key: &'a [u8]) -> Check<'a> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::{check, open_with, policy};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::FailureKind;
+use tollgate_state::FailureKind;
 use tollgate_testkit::{Reply, Server, wait_until};
 
 /// Starts a server with a user whose password is `old`, and opens a store with a password file.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use support::{
     CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, start,
 };
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore, Warning};
-use tollgate_store::{FailureKind, Key, OpenError};
+use tollgate_state::{FailureKind, Key, OpenError};
 use tollgate_testkit::{Proxy, Server, wait_until};
 
 #[tokio::test]

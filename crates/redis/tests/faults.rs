@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use support::{CHECK, check, kind, open, open_with, policy, remaining, start};
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Id, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore, Reply, TimedRequest};
-use tollgate_store::{FailureKind, Key};
+use tollgate_state::{FailureKind, Key};
 use tollgate_testkit::{Cluster, Proxy, Server, slot_of, wait_until};
 
 /// Checks of these keys, in one batch with a deadline.

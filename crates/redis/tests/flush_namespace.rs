@@ -7,9 +7,9 @@ mod support;
 use std::time::Duration;
 
 use support::{CHECK, check, decide, execute, named, open, open_with, policy};
-use tollgate_core::{Check, Cost, Id, Micros, Operation};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation};
 use tollgate_redis::{FlushError, RedisOptions, RedisStore};
-use tollgate_store::{FailureKind, ManualClock};
+use tollgate_state::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Proxy, Sentinel, Server, slot_of, wait_until};
 
 /// Opens a store with its own clock and this namespace.

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use support::{CHECK, check, decide, execute, kind, named, open, open_with, policy, start};
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{FailureKind, ManualClock};
+use tollgate_state::{FailureKind, ManualClock};
 use tollgate_testkit::{Cluster, Reply, Server};
 
 const EVERY_KIND: [&str; 9] = [
@@ -76,7 +76,7 @@ async fn denials_peeks_and_inspections_write_nothing() {
         );
         let _ = execute(&store, Operation::Peek, &value, key, 1).await.unwrap();
         let _ = execute(&store, Operation::Peek, &value, b"unknown", 1).await.unwrap();
-        store.inspect(&value, tollgate_store::Key::new(key).unwrap()).await.unwrap();
+        store.inspect(&value, tollgate_state::Key::new(key).unwrap()).await.unwrap();
         assert_eq!(dump(&server), before, "{limits}");
     }
 }

@@ -4,9 +4,9 @@
 mod support;
 
 use support::{execute, open_with, policy, remaining, start};
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{Key, ManualClock, Store};
+use tollgate_state::{Key, ManualClock, Store};
 use tollgate_testkit::Server;
 
 const KEY: &[u8] = b"k";

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use support::{CHECK, decide, execute, named, open_with, remaining};
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{FailureKind, Key, StoreError};
+use tollgate_state::{FailureKind, Key, StoreError};
 use tollgate_testkit::{Cluster, SlotMove, slot_of, wait_until};
 
 /// One policy of each kind, none of which recovers during a test.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use support::{CHECK, check, open, open_with, policy};
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Request};
+use tollgate_algorithms::{Check, Cost, Request};
 use tollgate_redis::{NodeStats, RedisOptions, RedisStore, Reply, TimedRequest};
 use tollgate_testkit::{Cluster, Server, slot_of, wait_until};
 

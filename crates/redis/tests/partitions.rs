@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{check, open, policy};
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Policy, Request};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_testkit::{Cluster, Network, wait_until};
 

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{CHECK, check, execute, named, open};
-use tollgate_core::{Operation, Policy};
+use tollgate_algorithms::{Operation, Policy};
 use tollgate_testkit::{Server, admitted_by_processes};
 
 const PROCESSES: usize = 8;

@@ -5,7 +5,7 @@
 mod support;
 
 use support::{CHECK, check, decide, named, open_with, policy, remaining};
-use tollgate_core::{Check, Cost};
+use tollgate_algorithms::{Check, Cost};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_testkit::{Gateway, GatewayKind, Port, Server};
 

@@ -7,7 +7,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{check, kind, open, policy, remaining};
-use tollgate_store::FailureKind;
+use tollgate_state::FailureKind;
 use tollgate_testkit::{Sentinel, Server, wait_until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

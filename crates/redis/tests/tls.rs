@@ -4,7 +4,7 @@ mod support;
 
 use support::{check, kind, open, open_with, policy, remaining};
 use tollgate_redis::{Pem, RedisOptions};
-use tollgate_store::FailureKind;
+use tollgate_state::FailureKind;
 use tollgate_testkit::Server;
 
 #[tokio::test]

@@ -8,9 +8,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{CHECK, check, execute, kind, open, open_with, policy, remaining, start};
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Request};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{FailureKind, Key, Store};
+use tollgate_state::{FailureKind, Key, Store};
 use tollgate_testkit::{Proxy, Server, wait_until};
 
 /// The longest time in which a call fails at once on a busy machine.

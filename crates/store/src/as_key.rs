@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sha2::{Digest, Sha256};
-use tollgate_core::MAX_KEY_LEN;
+use tollgate_algorithms::MAX_KEY_LEN;
 
 use crate::key::{Key, KeyBuf};
 
@@ -29,7 +29,7 @@ use crate::key::{Key, KeyBuf};
 ///
 /// # Examples
 /// ```
-/// use tollgate_store::{AsKey, Key, KeyBuffer};
+/// use tollgate_state::{AsKey, Key, KeyBuffer};
 ///
 /// /// An account.
 /// struct Account(u64);

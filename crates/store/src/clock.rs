@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use tollgate_core::{Micros, Timestamp};
+use tollgate_algorithms::{Micros, Timestamp};
 
 use crate::sync::{Mutex, lock};
 
@@ -66,8 +66,8 @@ impl Clock {
 ///
 /// # Examples
 /// ```
-/// use tollgate_core::{Micros, Timestamp};
-/// use tollgate_store::ManualClock;
+/// use tollgate_algorithms::{Micros, Timestamp};
+/// use tollgate_state::ManualClock;
 /// let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
 /// clock.clone().advance(Micros::from_secs(1));
 /// assert_eq!(clock.now().as_micros(), 1_763_650_001_000_000);

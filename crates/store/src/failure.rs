@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// # Examples
 /// ```
-/// use tollgate_store::{Failure, FailureKind};
+/// use tollgate_state::{Failure, FailureKind};
 /// let failure = Failure::new(FailureKind::Loading, "LOADING Redis is loading the dataset in memory");
 /// assert!(failure.kind.was_not_executed());
 /// assert!(failure.to_string().starts_with("the server is loading its data"));

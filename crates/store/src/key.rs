@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{MAX_KEY_LEN, RequestError};
+use tollgate_algorithms::{MAX_KEY_LEN, RequestError};
 
 use crate::as_key::{AsKey, KeyBuffer};
 
@@ -10,10 +10,10 @@ use crate::as_key::{AsKey, KeyBuffer};
 ///
 /// # Examples
 /// ```
-/// use tollgate_store::Key;
+/// use tollgate_state::Key;
 /// assert_eq!(Key::new("user:42")?.as_bytes(), b"user:42");
 /// assert!(Key::new("").is_err());
-/// # Ok::<(), tollgate_core::RequestError>(())
+/// # Ok::<(), tollgate_algorithms::RequestError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key<'a>(&'a [u8]);
@@ -78,11 +78,11 @@ impl KeyBuf {
     ///
     /// # Examples
     /// ```
-    /// use tollgate_store::KeyBuf;
+    /// use tollgate_state::KeyBuf;
     /// let key = KeyBuf::join(["acme", "10.0.0.1"])?;
     /// assert_eq!(key.key().as_bytes(), b"acme|10.0.0.1");
     /// assert_ne!(KeyBuf::join(["a|b", "c"])?, KeyBuf::join(["a", "b|c"])?);
-    /// # Ok::<(), tollgate_core::RequestError>(())
+    /// # Ok::<(), tollgate_algorithms::RequestError>(())
     /// ```
     pub fn join<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Result<Self, RequestError> {
         let mut bytes = Vec::new();
@@ -106,7 +106,7 @@ impl KeyBuf {
     ///
     /// # Examples
     /// ```
-    /// use tollgate_store::KeyBuf;
+    /// use tollgate_state::KeyBuf;
     /// let (tenant, user) = ("acme", 42);
     /// let key = KeyBuf::display(format_args!("{tenant}/{user}"));
     /// assert_eq!(key.key().as_bytes(), b"acme/42");

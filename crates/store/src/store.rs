@@ -3,7 +3,9 @@
 use std::fmt;
 use std::future::Future;
 
-use tollgate_core::{Decision, Denied, Inspection, Micros, Outcome, Policy, Request, RequestError};
+use tollgate_algorithms::{
+    Decision, Denied, Inspection, Micros, Outcome, Policy, Request, RequestError,
+};
 
 use crate::failure::{Failure, FailureKind};
 use crate::key::Key;
@@ -11,14 +13,14 @@ use crate::key::Key;
 /// A store of rate limit state, with its own clock.
 ///
 /// A service can bring a store of its own: one that counts, filters or forwards requests to another
-/// store, or one that keeps [`KeyState`](tollgate_core::KeyState) elsewhere and decides with
-/// [`decide`](tollgate_core::decide).
+/// store, or one that keeps [`KeyState`](tollgate_algorithms::KeyState) elsewhere and decides with
+/// [`decide`](tollgate_algorithms::decide).
 pub trait Store {
     /// Decides each request as a whole: all of its checks are charged, or none. Returns one answer per
     /// request, in order.
     ///
     /// A denial is an answer. [`StoreError::Unavailable`] lets the policies decide, as their
-    /// [`OnStoreError`](tollgate_core::OnStoreError) says. Limiters send valid requests only, so a store
+    /// [`OnStoreError`](tollgate_algorithms::OnStoreError) says. Limiters send valid requests only, so a store
     /// returns [`StoreError::Request`] only for what it knows itself, such as an unknown charge.
     fn decide(
         &self,

@@ -1,10 +1,10 @@
 //! The bound of the table: evictions, and constant memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
 };
-use tollgate_store::{Key, ManualClock, MemoryStore, TableFull};
+use tollgate_state::{Key, ManualClock, MemoryStore, TableFull};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 

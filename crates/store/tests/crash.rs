@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
 };
-use tollgate_store::{ManualClock, MemoryStore, SnapshotDir};
+use tollgate_state::{ManualClock, MemoryStore, SnapshotDir};
 
 const DIR: &str = "TOLLGATE_CRASH_DIR";
 const LIFE: &str = "TOLLGATE_CRASH_LIFE";

@@ -1,11 +1,11 @@
 //! Eviction: a flood of new keys evicts itself, and no policy takes the whole table.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Ban, Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
     parse_limits,
 };
-use tollgate_store::{ManualClock, MemoryStore};
+use tollgate_state::{ManualClock, MemoryStore};
 
 const MAX_KEYS: usize = 256;
 

@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use sha2::{Digest as _, Sha256};
-use tollgate_core::{
+use tollgate_algorithms::{
     Block, Check, Cost, Decision, Operation, Policy, Reason, Request, RequestError, Timestamp,
 };
-use tollgate_store::{Key, ManualClock, MemoryStore};
+use tollgate_state::{Key, ManualClock, MemoryStore};
 
 const LONG: usize = 60_000;
 

@@ -1,5 +1,5 @@
 //! The table under every interleaving of its locks:
-//! `RUSTFLAGS="--cfg loom" cargo test -p tollgate-store --release --test loom`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p tollgate-state --release --test loom`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, Key, ManualClock, MemoryStore};
+use tollgate_algorithms::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
+use tollgate_state::{Answer, Key, ManualClock, MemoryStore};
 
 const CHECK: Operation = Operation::Check { lease: None };
 

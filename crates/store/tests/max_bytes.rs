@@ -6,10 +6,10 @@ use std::alloc::System;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp, parse_limits,
 };
-use tollgate_store::{Key, ManualClock, MemoryStore, MemoryStoreBuilder, TableFull};
+use tollgate_state::{Key, ManualClock, MemoryStore, MemoryStoreBuilder, TableFull};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -1,9 +1,9 @@
 //! Events for the feature `tracing`: denials, decisions without the store, and its outages.
 
-use tollgate_core::{Decision, Operation, Policy, Request};
-use tollgate_store::Answer;
+use tollgate_algorithms::{Decision, Operation, Policy, Request};
+use tollgate_state::Answer;
 #[cfg(feature = "redis")]
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 /// Records the decisions of a request. Only operations that decide can deny, and the denial of a peek
 /// denies nothing.

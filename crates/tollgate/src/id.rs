@@ -1,6 +1,6 @@
 //! Random ids for leases and reservations.
 
-use tollgate_core::Id;
+use tollgate_algorithms::Id;
 
 /// Returns a new random 128-bit id for a lease or a reservation, such as the one in
 /// [`Operation::Acquire`](crate::Operation::Acquire).

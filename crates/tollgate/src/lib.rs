@@ -62,7 +62,7 @@ pub use overrides::{
 pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTier, UnusedLimit};
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
-pub use tollgate_core::{
+pub use tollgate_algorithms::{
     Ban, BanError, BanInspection, Block, Check, Cost, CostError, Decision, Denied, HoldError, Id,
     IdError, Inspection, KeyList, Kind, LeaseInspection, Limit, LimitDecision, LimitError,
     LimitInspection, Listed, MAX_KEY_LEN, MIN_LEASE, Micros, NotationError, OnStoreError,
@@ -76,7 +76,7 @@ pub use tollgate_redis::{
     ScriptTime, Warning,
 };
 #[doc(inline)]
-pub use tollgate_store::{
+pub use tollgate_state::{
     Answer, AsKey, Clock, Failure, FailureKind, InvalidSnapshot, Key, KeyBuf, KeyBuffer,
     ManualClock, MemoryStats, MemoryStore, MemoryStoreBuilder, OpenError, QuarantinedSnapshot,
     RestoreReport, SaveReport, SnapshotDir, SnapshotError, Store, StoreError, TableFull,

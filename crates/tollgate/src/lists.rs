@@ -1,7 +1,7 @@
 //! Allow and deny lists, which decide before the store does.
 
-use tollgate_core::{Check, Decision, Listed, Operation, Request, RequestError, Timestamp};
-use tollgate_store::{Answer, Clock, StoreError};
+use tollgate_algorithms::{Check, Decision, Listed, Operation, Request, RequestError, Timestamp};
+use tollgate_state::{Answer, Clock, StoreError};
 
 use crate::id::random_id;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-use tollgate_core::NotationError;
+use tollgate_algorithms::NotationError;
 
 use crate::overrides::Override;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use tollgate_server::{
+use tollgate_daemon::{
     Config as Configuration, ConfigError, ConfigErrors, Layers, LoadedConfig, check_files,
     domain_file_warnings, has_domains,
 };
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Config) -> Result<ExitCode> {
         }
         ConfigCommand::Print { config, origins } => print(config.as_deref(), *origins),
         ConfigCommand::Schema => {
-            output::print(&tollgate_server::config_schema())?;
+            output::print(&tollgate_daemon::config_schema())?;
             Ok(ExitCode::SUCCESS)
         }
     }

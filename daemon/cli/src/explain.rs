@@ -7,8 +7,8 @@ use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tollgate::{Policies, Timestamp};
-use tollgate_server::rules::{Client, Facts, KeyError, MatchedCheck, OnNoRule, RuleOutcome};
-use tollgate_server::{Layers, check_files};
+use tollgate_daemon::rules::{Client, Facts, KeyError, MatchedCheck, OnNoRule, RuleOutcome};
+use tollgate_daemon::{Layers, check_files};
 
 use crate::arguments::{Explain, Form};
 use crate::output;

@@ -22,7 +22,7 @@ mod usage;
 
 use std::process::ExitCode;
 
-use tollgate_server::ConfigErrors;
+use tollgate_daemon::ConfigErrors;
 
 use crate::check::Mode;
 use crate::command::Command;

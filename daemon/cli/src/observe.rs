@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tollgate::masked_url;
+use tollgate_daemon::{Config, ConfigErrors, Layers};
 use tollgate_insight::{CounterPattern, ObserveOptions, Observer};
-use tollgate_server::{Config, ConfigErrors, Layers};
 
 use crate::output;
 use crate::serve::{Signals, Tracing, run_async};

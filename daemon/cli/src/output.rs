@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 /// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tollgate_core::parse_limits;
+use tollgate_algorithms::parse_limits;
 
 use super::ReadOptions;
 use super::config::{DescriptorConfig, LimitConfig};

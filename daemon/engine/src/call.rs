@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 use tollgate::{Answer, Check, Cost, Decision, Inspection, Operation, Policy, StoreError};
-use tollgate_core::MAX_REQUEST_ID_LEN;
+use tollgate_algorithms::MAX_REQUEST_ID_LEN;
 use tollgate_insight::MAX_NOTE_BYTES;
 
 use crate::access::Principal;

@@ -6,7 +6,7 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::{Limiter, Timestamp};
 use tollgate_descriptors::Domains;
 use tollgate_insight::Insight;
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 use crate::access::Principal;
 use crate::active::ActiveConfig;

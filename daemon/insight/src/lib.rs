@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate::{Limiter, MemoryLimiter, Timestamp};
 use tollgate_config::Track;
-use tollgate_store::{Clock, Failure};
+use tollgate_state::{Clock, Failure};
 
 pub use observe::{
     CounterPattern, ObserveError, ObserveOptions, ObserveReport, Observer, PatternError,

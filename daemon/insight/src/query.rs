@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 use crate::record::KeyUsage;
 

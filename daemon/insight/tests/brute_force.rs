@@ -11,7 +11,7 @@ use tollgate_insight::{
     TrackedDecision, Usage,
 };
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 use tollgate_testkit::{Cluster, Reply, Server};
 
 const KEYS: u64 = 3_000;

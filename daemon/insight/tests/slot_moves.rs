@@ -8,7 +8,7 @@ use tollgate::Policy;
 use tollgate_config::Layers;
 use tollgate_insight::{Insight, KeysQuery, NoteAnswer, Order, TrackTable, TrackedDecision};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 use tollgate_testkit::{Cluster, slot_of};
 
 const CONFIG: &str =

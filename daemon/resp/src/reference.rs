@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::commands::commands;
 
 const INTRODUCTION: &str = "\
-<!-- Generated from the table of commands by a test of tollgate-server, which also updates it. -->
+<!-- Generated from the table of commands by a test of tollgate-daemon, which also updates it. -->
 # RESP
 
 `tollgate serve` supports RESP2 and RESP3 on `listen.resp` (default 127.0.0.1:6380), so that any Redis client is a Tollgate client:

@@ -3,7 +3,7 @@
 //! The caller binds the sockets, opens the store and decides when to stop:
 //!
 //! ```no_run
-//! use tollgate_server::{Config, Listeners, run};
+//! use tollgate_daemon::{Config, Listeners, run};
 //!
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::from_limits("10/s burst 20")?;

@@ -4,7 +4,7 @@ use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tollgate::MemoryLimiter;
-use tollgate_server::{Config, RespReplay};
+use tollgate_daemon::{Config, RespReplay};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

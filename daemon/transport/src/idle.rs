@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tollgate::Timestamp;
 use tollgate_engine::Authentication;
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 use crate::linger::Linger;
 use crate::listener::Stream;

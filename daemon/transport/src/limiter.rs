@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tollgate::Timestamp;
 use tollgate_engine::{Authentication, Counter, LogThrottle, PeerAddress};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 use crate::idle::{Eviction, IdleTracker};
 

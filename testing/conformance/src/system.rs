@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::{Cost, Operation, Request, RequestError, Timestamp};
-use tollgate_store::{Key, ManualClock, MemoryStore, Store, StoreError};
+use tollgate_algorithms::{Cost, Operation, Request, RequestError, Timestamp};
+use tollgate_state::{Key, ManualClock, MemoryStore, Store, StoreError};
 
 use crate::model::{Expected, Model, ModelError};
 
@@ -120,7 +120,7 @@ impl MemorySystem {
         };
         let lease = match lease {
             None if check.policy.has_concurrent() => return None,
-            lease => lease.unwrap_or(tollgate_core::Id::from_u128(0)),
+            lease => lease.unwrap_or(tollgate_algorithms::Id::from_u128(0)),
         };
         let key = Key::new(check.key).ok()?;
         let cost = Cost::new(check.cost.get())?;

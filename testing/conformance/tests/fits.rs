@@ -3,11 +3,11 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use tollgate_conformance::model;
-use tollgate_conformance::system::{MemorySystem, SystemUnderTest};
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Kind, LimitError, Micros, Operation, Policy, Request, Spec, Timestamp,
 };
+use tollgate_conformance::model;
+use tollgate_conformance::system::{MemorySystem, SystemUnderTest};
 
 fn numbers() -> impl Strategy<Value = u64> {
     let near = |exponent: u32| (0_u64..40).prop_map(move |offset| (1 << exponent) - 20 + offset);

@@ -4,10 +4,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use tollgate_conformance::model::{Expected, Model};
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Id, Kind, Limit, Micros, Operation, Policy, Request, Spec, Timestamp,
 };
+use tollgate_conformance::model::{Expected, Model};
 
 /// The time and cost of each charge.
 type History = [(u64, u64)];

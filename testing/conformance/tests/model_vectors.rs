@@ -1,8 +1,8 @@
 //! The model decides cases of the test suites of other libraries as they do.
 #![allow(clippy::expect_used, reason = "a test")]
 
+use tollgate_algorithms::{Check, Cost, Micros, Operation, Policy, Request, Timestamp};
 use tollgate_conformance::model::{Expected, Model};
-use tollgate_core::{Check, Cost, Micros, Operation, Policy, Request, Timestamp};
 
 /// The start of a day and a minute.
 const START: u64 = 1_763_596_800_000_000;

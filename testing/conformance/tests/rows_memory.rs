@@ -2,7 +2,7 @@
 
 use tollgate_conformance::rows::{files, run_all};
 use tollgate_conformance::system::ready;
-use tollgate_store::{ManualClock, MemoryStore};
+use tollgate_state::{ManualClock, MemoryStore};
 
 #[test]
 fn every_row_holds_in_memory() {

@@ -8,8 +8,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, ManualClock, MemoryStore};
+use tollgate_algorithms::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp,
+};
+use tollgate_state::{Answer, ManualClock, MemoryStore};
 
 /// 2026-11-20T00:00:00Z: the start of a day, an hour, a minute.
 const START: Timestamp = Timestamp::from_micros(1_795_132_800_000_000);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use support::ms;
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{BreakerState, BreakerStats, RedisOptions, RedisStore, Reply, TimedRequest};
 use tollgate_simulator::{
     Cluster, Data, Partition, Refusal, ReplyFault, Server, Simulation, World,
 };
-use tollgate_store::{FailureKind, Key, StoreError};
+use tollgate_state::{FailureKind, Key, StoreError};
 
 const CHECK: Operation = Operation::Check { lease: None };
 const DEADLINE: Duration = ms(15);

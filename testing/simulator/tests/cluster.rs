@@ -7,10 +7,10 @@ mod support;
 use std::time::Duration;
 
 use support::{ms, send, send_to};
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_simulator::{Client, Cluster, Data, Server, Simulation, World};
-use tollgate_store::Store;
+use tollgate_state::Store;
 use tollgate_testkit::slot_of;
 
 fn run(replicas: usize, test: impl AsyncFnOnce(World, Cluster, Client)) {

@@ -5,7 +5,7 @@
 use tollgate_conformance::rows::run_all;
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_simulator::{Simulation, World};
-use tollgate_store::ManualClock;
+use tollgate_state::ManualClock;
 
 /// Runs all rows, each section in its own namespace, with one partition on a cluster.
 async fn assert_every_row_holds(world: &World, url: &str, short_log: Option<u16>) {

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_simulator::{Data, Partition, Refusal, ReplyFault, Server, Simulation, World};
-use tollgate_store::Store;
+use tollgate_state::Store;
 
 const CHECK: Operation = Operation::Check { lease: None };
 const TASKS: u64 = 8;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore, Reply, TimedRequest};
 use tollgate_simulator::{Server, Simulation, World};
 

@@ -5,10 +5,10 @@
 mod support;
 
 use support::{ms, send, send_to};
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::RedisStore;
 use tollgate_simulator::{Client, Data, Server, Simulation, World};
-use tollgate_store::{Store, StoreError};
+use tollgate_state::{Store, StoreError};
 
 /// Runs a test on a primary and a replica that lags by 100 ms.
 fn run(test: impl AsyncFnOnce(World, Client, Server, Server)) {

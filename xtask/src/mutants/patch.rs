@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! breaks: a refill loses the fraction of a token
-//! caught-by: cargo test -p tollgate-core --quiet token_bucket
+//! caught-by: cargo test -p tollgate-algorithms --quiet token_bucket
 //! diff --git a/crates/core/src/algorithm/token_bucket.rs b/crates/core/src/algorithm/token_bucket.rs
 //! …
 //! ```
@@ -19,7 +19,7 @@ use crate::process;
 
 /// Runs if a patch names no command.
 const DEFAULT_COMMAND: &str =
-    "cargo test -p tollgate-core -p tollgate-store -p tollgate-conformance --quiet";
+    "cargo test -p tollgate-algorithms -p tollgate-state -p tollgate-conformance --quiet";
 
 #[derive(Debug)]
 pub(super) struct Patch {

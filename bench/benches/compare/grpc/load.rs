@@ -16,7 +16,7 @@ use http::Request;
 use prost::Message;
 use tokio::net::TcpStream;
 use tokio::task::{JoinSet, LocalSet};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 use crate::servers::Server;
 

@@ -9,9 +9,9 @@ use anyhow::{Result, bail, ensure};
 use bench::figures::number;
 use redis::aio::MultiplexedConnection;
 use tokio::task::JoinSet;
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{Clock, ManualClock, Store};
+use tollgate_state::{Clock, ManualClock, Store};
 use tollgate_testkit::Server;
 
 use crate::redis::row::{Decider, Row};

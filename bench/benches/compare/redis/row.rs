@@ -1,6 +1,6 @@
 //! The rows of the table: limits or scripts, and the state of their keys.
 
-use tollgate_core::{NotationError, Policy};
+use tollgate_algorithms::{NotationError, Policy};
 
 use crate::redis::scripts::{self, Script};
 

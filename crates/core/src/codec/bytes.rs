@@ -36,12 +36,12 @@ macro_rules! integer {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::codec::Bytes;
+/// use tollgate_algorithms::codec::Bytes;
 /// let mut bytes = Bytes::new(&[7, 2, 0, 0, 0, b'h', b'i']);
 /// assert_eq!(bytes.u8()?, 7);
 /// assert_eq!(bytes.text()?, "hi");
 /// assert!(bytes.is_empty() && bytes.u8().is_err());
-/// # Ok::<(), tollgate_core::codec::Malformed>(())
+/// # Ok::<(), tollgate_algorithms::codec::Malformed>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<'a>(&'a [u8]);

@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 ///
 /// # Example
 /// ```
-/// use tollgate_core::{Check, Cost, OnStoreError, Policy, Request, Timestamp, Operation, fall_back};
+/// use tollgate_algorithms::{Check, Cost, OnStoreError, Policy, Request, Timestamp, Operation, fall_back};
 /// let api: Policy = "10/s".parse()?;
 /// let open = api.clone().with_on_store_error(OnStoreError::Allow);
 /// let answer = |policies: &[&Policy]| {
@@ -29,7 +29,7 @@ use crate::time::Timestamp;
 /// };
 /// assert_eq!(answer(&[&open]), [true]);
 /// assert_eq!(answer(&[&open, &api]), [false, false]);
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 #[must_use]
 pub fn fall_back(request: &Request<'_>, now: Timestamp) -> Option<Vec<Decision>> {

@@ -31,11 +31,11 @@ impl Spec {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Limit;
+/// use tollgate_algorithms::Limit;
 /// let limit: Limit = "600/10min".parse()?;
 /// assert_eq!(limit.to_string(), "600/10min");
 /// assert_eq!(limit.capacity(), 600);
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limit {
@@ -79,10 +79,10 @@ impl Limit {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Limit;
+    /// use tollgate_algorithms::Limit;
     /// let limit: Limit = "9999991/30d".parse()?;
     /// assert_eq!(limit.tick().get(), 10_000);
-    /// # Ok::<(), tollgate_core::NotationError>(())
+    /// # Ok::<(), tollgate_algorithms::NotationError>(())
     /// ```
     #[must_use]
     pub const fn tick(&self) -> Micros {
@@ -161,10 +161,10 @@ impl fmt::Debug for Limit {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Limit;
+/// use tollgate_algorithms::Limit;
 /// let limit: Limit = "240 / 60 minutes strict sliding by 60s".parse()?;
 /// assert_eq!(limit.to_string(), "240/h sliding by 1min strict");
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

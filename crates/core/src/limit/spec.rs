@@ -43,10 +43,10 @@ pub enum Kind {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::{Kind, Micros, Spec};
+/// use tollgate_algorithms::{Kind, Micros, Spec};
 /// let spec = Spec::new(10, Micros::from_secs(1), Kind::TokenBucket { burst: 50 });
 /// assert_eq!(spec.build()?.to_string(), "10/s burst 50");
-/// # Ok::<(), tollgate_core::LimitError>(())
+/// # Ok::<(), tollgate_algorithms::LimitError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {

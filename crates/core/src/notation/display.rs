@@ -48,7 +48,7 @@ impl fmt::Display for Window {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::{Kind, Micros, Spec};
+/// use tollgate_algorithms::{Kind, Micros, Spec};
 /// let kind = Kind::Fixed { offset: Micros::from_secs(18_000) };
 /// let spec = Spec::new(100, Micros::from_millis(60_000), kind).with_count_denied();
 /// assert_eq!(spec.to_string(), "100/min fixed offset 5h count-denied");

@@ -18,7 +18,7 @@ pub(super) const MAX_RETAINED: usize = 4_096;
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Limit;
+/// use tollgate_algorithms::Limit;
 /// let error = "10/month".parse::<Limit>().unwrap_err();
 /// assert_eq!(error.span(), 3..8);
 /// assert_eq!(&error.text()[error.span()], "month");
@@ -120,7 +120,7 @@ impl NotationError {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Limit;
+    /// use tollgate_algorithms::Limit;
     /// let error = "10/s burts 20".parse::<Limit>().unwrap_err();
     /// assert_eq!(
     ///     error.pointer().to_string(),

@@ -35,7 +35,7 @@ const MAX_DURATION: &str = "213503982d";
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Limit;
+/// use tollgate_algorithms::Limit;
 /// let limit: Limit = "100 / 1 minute count-denied fixed".parse()?;
 /// assert_eq!(limit.to_string(), "100/min fixed count-denied");
 ///
@@ -44,7 +44,7 @@ const MAX_DURATION: &str = "213503982d";
 ///     error.to_string(),
 ///     r#"in "10/s burts 20", column 6: unknown word "burts"; did you mean "burst"?"#
 /// );
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 impl FromStr for Limit {
     type Err = NotationError;
@@ -62,11 +62,11 @@ impl FromStr for Limit {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::parse_limits;
+/// use tollgate_algorithms::parse_limits;
 /// let limits = parse_limits("120/min fixed; 10/s")?;
 /// assert_eq!(limits.len(), 2);
 /// assert_eq!(limits[1].to_string(), "10/s");
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
     let read = || {
@@ -91,10 +91,10 @@ pub fn parse_limits(text: &str) -> Result<Vec<Limit>, NotationError> {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::{Micros, parse_duration};
+/// use tollgate_algorithms::{Micros, parse_duration};
 /// assert_eq!(parse_duration("1500ms")?, Micros::from_millis(1_500));
 /// assert_eq!(parse_duration("5 min")?, Micros::from_secs(300));
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 pub fn parse_duration(text: &str) -> Result<Micros, NotationError> {
     let read = || {

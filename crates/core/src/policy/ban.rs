@@ -20,7 +20,7 @@ const MIN_SPAN: Micros = Micros::from_millis(1);
 /// # Example
 /// ```
 /// use std::time::Duration;
-/// use tollgate_core::{Ban, Policy};
+/// use tollgate_algorithms::{Ban, Policy};
 /// let hour = Duration::from_secs(3_600);
 /// let login = Policy::new("login", ["5/min".parse()?])?;
 /// let login = login.with_ban(Ban::new(10, Duration::from_secs(600), hour)?);

@@ -36,7 +36,7 @@ impl Policy {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::{Micros, Policy};
+    /// use tollgate_algorithms::{Micros, Policy};
     /// let api = Policy::named("api", "1000/s burst 2000; 10000/min fixed")?.leased(None)?;
     /// assert_eq!(api.hold(), Some(Micros::from_millis(200)));
     /// assert_eq!(api.to_string(), "1000/s burst 1800; 10000/min fixed");

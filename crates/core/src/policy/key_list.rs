@@ -17,7 +17,7 @@ pub enum Listed {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::KeyList;
+/// use tollgate_algorithms::KeyList;
 /// let list: KeyList = ["health-check", "internal:*"].into_iter().collect();
 /// assert!(list.contains(b"health-check") && list.contains(b"internal:7"));
 /// assert!(!list.contains(b"health-checks"));

@@ -39,10 +39,10 @@ const MIN_LOG_ENTRIES: usize = 4;
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Policy;
+/// use tollgate_algorithms::Policy;
 /// let policy = Policy::named("api", "120/min fixed; 10/s fixed")?;
 /// assert_eq!((policy.name(), &*policy.to_string()), ("api", "10/s fixed; 120/min fixed"));
-/// # Ok::<(), tollgate_core::PolicyError>(())
+/// # Ok::<(), tollgate_algorithms::PolicyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Policy(Arc<Parts>);
@@ -106,14 +106,14 @@ impl Policy {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Policy;
+    /// use tollgate_algorithms::Policy;
     /// let login = Policy::named("login", "5/15min log")?;
     /// let signup = Policy::named("signup", "5/15min log")?;
     /// assert!(!login.shares_name(&signup));
     ///
     /// let error = Policy::named("log in", "5/15min log").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean \"log-in\"?"));
-    /// # Ok::<(), tollgate_core::PolicyError>(())
+    /// # Ok::<(), tollgate_algorithms::PolicyError>(())
     /// ```
     pub fn named(name: &str, limits: &str) -> Result<Policy, PolicyError> {
         Policy::new(name, parse_limits(limits).map_err(PolicyError::Notation)?)
@@ -187,7 +187,7 @@ impl Policy {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Policy;
+    /// use tollgate_algorithms::Policy;
     /// let login = "5/15min log".parse::<Policy>()?.with_name("login")?;
     /// assert!(login.is_named());
     /// assert_eq!(login.to_string(), "5/15min log");
@@ -222,7 +222,7 @@ impl Policy {
     ///
     /// # Example
     /// ```
-    /// use tollgate_core::Policy;
+    /// use tollgate_algorithms::Policy;
     /// let api = Policy::new("api", ["10/s".parse()?])?.shadow();
     /// let vip = api.with_limits_of(&"100/s; 1000/min".parse()?);
     /// assert_eq!((vip.name(), vip.limits().len(), vip.is_shadow()), ("api", 2, true));
@@ -453,11 +453,11 @@ fn is_reserved_name(name: &str) -> bool {
 ///
 /// # Example
 /// ```
-/// use tollgate_core::Policy;
+/// use tollgate_algorithms::Policy;
 /// let (login, signup): (Policy, Policy) = ("5/h".parse()?, "5/60min".parse()?);
 /// assert_eq!(login.name(), "=5/h");
 /// assert!(login.shares_name(&signup));
-/// # Ok::<(), tollgate_core::NotationError>(())
+/// # Ok::<(), tollgate_algorithms::NotationError>(())
 /// ```
 impl FromStr for Policy {
     type Err = NotationError;

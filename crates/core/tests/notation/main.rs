@@ -1,6 +1,6 @@
 //! The notation of limits: texts, and their canonical form or the error.
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Kind, Limit, LimitError, Micros, NotationError, Policy, Spec, parse_duration, parse_limits,
 };
 

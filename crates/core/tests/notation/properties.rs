@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::{
+use tollgate_algorithms::{
     Kind, Limit, LimitError, Micros, NotationError, Spec, parse_duration, parse_limits,
 };
 

@@ -9,7 +9,7 @@ use redis::{Cmd, Pipeline, ServerError, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::AbortHandle;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 pub(crate) use dial::{Dialer, PushHandler};
 

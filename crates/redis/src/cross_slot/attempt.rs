@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tollgate_core::{Decision, Operation};
-use tollgate_store::{FailureKind, StoreError};
+use tollgate_algorithms::{Decision, Operation};
+use tollgate_state::{FailureKind, StoreError};
 
 use super::parts::Part;
 use super::per_key::is_try_again;

@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_core::{Decision, Id, Micros, Operation, Reason};
-use tollgate_store::{Answer, FailureKind, StoreError};
+use tollgate_algorithms::{Decision, Id, Micros, Operation, Reason};
+use tollgate_state::{Answer, FailureKind, StoreError};
 
 use crate::compensation::{compensation, lease_of, reconcile};
 use crate::context::StoreContext;

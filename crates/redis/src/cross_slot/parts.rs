@@ -1,7 +1,7 @@
 //! The parts of a request by partition or by key.
 
-use tollgate_core::Decision;
-use tollgate_store::Answer;
+use tollgate_algorithms::Decision;
+use tollgate_state::Answer;
 
 use crate::keyspace::Keyspace;
 use crate::request::{RequestCheck, StoreRequest, in_order};

@@ -13,8 +13,8 @@
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Id, Operation, Timestamp};
-use tollgate_store::{Answer, FailureKind, StoreError};
+use tollgate_algorithms::{Cost, Id, Operation, Timestamp};
+use tollgate_state::{Answer, FailureKind, StoreError};
 
 use super::{CrossSlotRequest, Dispatcher, Phase};
 use crate::request::{self, BatchKey, Outcome, PendingRequest, Response, StoreRequest};

@@ -5,8 +5,8 @@
 //! by its repeat.
 
 use futures_util::future::try_join_all;
-use tollgate_core::Decision;
-use tollgate_store::StoreError;
+use tollgate_algorithms::Decision;
+use tollgate_state::StoreError;
 
 use super::parts::{Part, Parts};
 use super::{CrossSlotRequest, Phase, into_decisions, not_charged, receive_all};

@@ -14,7 +14,7 @@
 //! ban         its end or that of the window: number, denials in the window, or 0 for a ban: number
 //! index       the latest time, the position of the oldest entry: numbers, entries: u32, reservations
 //!             that are neither cancelled nor deleted: u32
-//! state       by kind two or three numbers, as in `tollgate_core::codec`; log: base: number, count:
+//! state       by kind two or three numbers, as in `tollgate_algorithms::codec`; log: base: number, count:
 //!             u32, of each stamp, sum: numbers, or 2^31 + count: u32, position of the oldest, the
 //!             oldest and the newest stamp and sum: numbers; leases: at: number, total:
 //!             u32, count: u32, of each id, cost: u16, end: number, or at: number, 2^31 + bits in use:
@@ -35,12 +35,12 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tollgate_core::codec::{Bytes, Malformed};
-use tollgate_core::state::{
+use tollgate_algorithms::codec::{Bytes, Malformed};
+use tollgate_algorithms::state::{
     BanState, DetachedState, FixedWindowState, Lease, LeaseSet, LogEntry, MAX_LEASES, Reservation,
     SlidingLogState, SlidingWindowState, TokenBucketState,
 };
-use tollgate_core::{
+use tollgate_algorithms::{
     Block, Id, KeyState, Kind, Limit, LimitState, LogCoverage, Micros, Parameters, Policy,
     PolicyIdentity, Spec, Timestamp,
 };

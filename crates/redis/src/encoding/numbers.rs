@@ -1,6 +1,6 @@
 //! Numbers of keys and arguments: of 7 bytes, or of 7 bits a byte.
 
-use tollgate_core::codec::{Bytes, Malformed};
+use tollgate_algorithms::codec::{Bytes, Malformed};
 
 use super::ensure;
 

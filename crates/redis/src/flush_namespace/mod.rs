@@ -10,7 +10,7 @@ mod primary;
 use std::fmt;
 use std::time::Duration;
 
-use tollgate_store::{Failure, FailureKind, StoreError};
+use tollgate_state::{Failure, FailureKind, StoreError};
 
 use primary::Primary;
 pub(crate) use primary::parse_scan;
@@ -54,7 +54,7 @@ impl RedisStore {
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// use tollgate_redis::{RedisOptions, RedisStore};
-    /// use tollgate_store::ManualClock;
+    /// use tollgate_state::ManualClock;
     ///
     /// let options = RedisOptions {
     ///     namespace: "trial-7".to_owned(),

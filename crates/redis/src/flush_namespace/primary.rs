@@ -1,7 +1,7 @@
 //! Flushing a namespace on one server.
 
 use redis::Value;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::Pass;
 use crate::connection::{CommandError, Connection};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 #[derive(Debug)]
 pub(super) struct Availability {
@@ -72,7 +72,7 @@ impl Availability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_store::FailureKind;
+    use tollgate_state::FailureKind;
 
     #[test]
     fn an_outage_lasts_from_the_loss_of_the_last_connection_to_the_next_connection() {

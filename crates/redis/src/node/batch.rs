@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 use tokio::time::Instant;
-use tollgate_store::{ManualClock, StoreError};
+use tollgate_state::{ManualClock, StoreError};
 
 use super::pool::Pool;
 use crate::context::StoreContext;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_store::FailureKind;
+use tollgate_state::FailureKind;
 
 use crate::jitter::Jitter;
 

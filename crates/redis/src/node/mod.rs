@@ -12,7 +12,7 @@ mod task;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tollgate_store::{Failure, StoreError};
+use tollgate_state::{Failure, StoreError};
 
 use crate::connection::CommandChannel;
 use crate::context::StoreContext;

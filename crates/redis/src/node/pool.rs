@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use tollgate_store::{Failure, FailureKind, StoreError};
+use tollgate_state::{Failure, FailureKind, StoreError};
 
 use super::availability::Availability;
 use super::breaker::Breaker;

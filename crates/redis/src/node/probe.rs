@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use tollgate_store::{Failure, FailureKind, StoreError};
+use tollgate_state::{Failure, FailureKind, StoreError};
 
 use super::batch::Batch;
 use super::breaker::{Breaker, EndedCall, Outcome, Step, is_unable};

@@ -237,7 +237,7 @@ fn is_near_deadline(pending: &PendingRequest, now: Instant) -> bool {
 mod tests {
     use super::*;
     use crate::request::{RequestCheck, StoreRequest};
-    use tollgate_core::{Cost, Operation};
+    use tollgate_algorithms::{Cost, Operation};
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -17,7 +17,7 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use redis::{ServerError, Value};
 use tokio::time::{Instant, Sleep};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::batch::Batch;
 use super::breaker::Breaker;

@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use tollgate_core::{Cost, Inspection, Policy, Request};
-use tollgate_store::{Answer, Failure, FailureKind, Key, OpenError, Store, StoreError};
+use tollgate_algorithms::{Cost, Inspection, Policy, Request};
+use tollgate_state::{Answer, Failure, FailureKind, Key, OpenError, Store, StoreError};
 
 use crate::connection::{CommandChannel, CommandError, Dialer};
 use crate::context::{Status, StoreContext};
@@ -49,9 +49,9 @@ pub use warnings::Warning;
 /// # Examples
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use tollgate_core::{Check, Cost, Policy, Request, Operation};
+/// use tollgate_algorithms::{Check, Cost, Policy, Request, Operation};
 /// use tollgate_redis::{RedisOptions, RedisStore};
-/// use tollgate_store::Store;
+/// use tollgate_state::Store;
 ///
 /// let store = RedisStore::open("redis://127.0.0.1", RedisOptions::default())?;
 /// let api: Policy = "10/s".parse()?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
-use tollgate_core::Request;
-use tollgate_store::{Answer, Failure, FailureKind, StoreError};
+use tollgate_algorithms::Request;
+use tollgate_state::{Answer, Failure, FailureKind, StoreError};
 
 use crate::context::StoreContext;
 use crate::request::{self, Outcome};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::discovery::{first_success, text};
 use super::slot_map::{SlotMap, parse_epochs};

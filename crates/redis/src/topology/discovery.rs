@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 /// How long a server may take to answer before the next is queried as well.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 pub(crate) use cluster::query_slots;
 pub(crate) use routes::Routes;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use redis::Value;
 use tokio::time::Instant;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::discovery::text;
 use crate::connection::{CommandChannel, CommandError};

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tollgate_core::Check;
-use tollgate_store::{Failure, FailureKind, StoreError};
+use tollgate_algorithms::Check;
+use tollgate_state::{Failure, FailureKind, StoreError};
 
 use crate::context::{StoreContext, TopologyEvent};
 use crate::node::Node;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::Value;
 use tokio::time::Instant;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::discovery::{first_success, text};
 use super::slot_map::SlotMap;

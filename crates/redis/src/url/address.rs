@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use tollgate_store::OpenError;
+use tollgate_state::OpenError;
 
 use crate::error::{invalid_part, invalid_secret};
 

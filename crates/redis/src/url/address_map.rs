@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_store::OpenError;
+use tollgate_state::OpenError;
 
 use super::address::{Address, parse};
 use crate::error::invalid_option;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) use address::Address;
 pub(crate) use address_map::AddressMap;
 
-use tollgate_store::OpenError;
+use tollgate_state::OpenError;
 
 use crate::error::{invalid_part, invalid_secret};
 

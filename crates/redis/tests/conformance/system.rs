@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::runtime::Runtime;
+use tollgate_algorithms::{Request, Timestamp};
 use tollgate_conformance::model::Expected;
 use tollgate_conformance::system::{SystemError, SystemUnderTest};
-use tollgate_core::{Request, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{Answer, ManualClock, Store, StoreError};
+use tollgate_state::{Answer, ManualClock, Store, StoreError};
 use tollgate_testkit::{Cluster, Server};
 
 /// A server or a cluster, and the clock of the stores on it.

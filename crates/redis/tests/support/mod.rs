@@ -10,9 +10,9 @@
 
 use std::path::Path;
 
-use tollgate_core::{Check, Cost, Decision, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Decision, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{Answer, FailureKind, Store, StoreError};
+use tollgate_state::{Answer, FailureKind, Store, StoreError};
 use tollgate_testkit::Server;
 
 pub const CHECK: Operation = Operation::Check { lease: None };
@@ -23,7 +23,7 @@ pub fn policy(limits: &str) -> Policy {
 
 /// Creates a named policy of these limits.
 pub fn named(name: &str, limits: &str) -> Policy {
-    Policy::new(name, tollgate_core::parse_limits(limits).unwrap()).unwrap()
+    Policy::new(name, tollgate_algorithms::parse_limits(limits).unwrap()).unwrap()
 }
 
 /// Starts a server, and opens a store on it.

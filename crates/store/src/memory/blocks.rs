@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use tollgate_core::{Block, Policy, Timestamp};
+use tollgate_algorithms::{Block, Policy, Timestamp};
 
 use super::stored_key::{EncodedKey, StoredKey};
 

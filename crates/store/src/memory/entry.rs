@@ -1,6 +1,6 @@
 //! An entry of the table: 64 bytes, with keys of up to 26 bytes inline.
 
-use tollgate_core::{KeyState, Policy};
+use tollgate_algorithms::{KeyState, Policy};
 
 use super::stored_key::{HASH_LEN, StoredKey};
 

@@ -14,7 +14,7 @@
 //!
 //! If the memory of entries is needed, candidates are the entries of all policies.
 
-use tollgate_core::{Retention, Timestamp};
+use tollgate_algorithms::{Retention, Timestamp};
 
 use super::entry::SlotIndex;
 use super::policy_counts::PolicyGroup;

@@ -20,7 +20,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Decision, Inspection, Micros, Operation, Policy, Request, RequestError, Timestamp,
 };
 
@@ -40,7 +40,7 @@ pub(crate) use table::Table;
 /// The decision for a new key when the table is full and no key can be evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableFull {
-    /// Deny, with [`Reason::Store`](tollgate_core::Reason::Store).
+    /// Deny, with [`Reason::Store`](tollgate_algorithms::Reason::Store).
     #[default]
     Deny,
     /// Admit without counting.
@@ -140,8 +140,8 @@ impl MemoryStoreBuilder {
 ///
 /// # Examples
 /// ```
-/// use tollgate_core::{Cost, Id, Policy};
-/// use tollgate_store::{Key, MemoryStore};
+/// use tollgate_algorithms::{Cost, Id, Policy};
+/// use tollgate_state::{Key, MemoryStore};
 ///
 /// let store = MemoryStore::builder().max_keys(10_000).build();
 /// let api: Policy = "2/h".parse()?;

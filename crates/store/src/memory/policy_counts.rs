@@ -1,7 +1,7 @@
 //! The number of entries of each policy in a shard.
 
 use hashbrown::HashMap;
-use tollgate_core::{KeyState, Policy, Timestamp};
+use tollgate_algorithms::{KeyState, Policy, Timestamp};
 
 use crate::sync::HashState;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use sha2::{Digest as _, Sha256};
-use tollgate_core::{Check, Decision, Operation, Policy, Request, RequestError, Timestamp};
+use tollgate_algorithms::{Check, Decision, Operation, Policy, Request, RequestError, Timestamp};
 
 use super::budget::{Budget, Usage};
 use crate::store::Answer;

@@ -1,6 +1,6 @@
 //! Settlements of charges that were recorded under the id of their request.
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Decision, LimitDecision, Reason, RecordedCharge, Request, RequestError, Timestamp,
     split_settled,
 };

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use tollgate_core::{Anomalies, KeyState, Micros, Policy, Timestamp};
+use tollgate_algorithms::{Anomalies, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
 use super::budget::{Budget, Usage};

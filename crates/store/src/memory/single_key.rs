@@ -1,6 +1,6 @@
 //! Operations on a single key, under one lock.
 
-use tollgate_core::{
+use tollgate_algorithms::{
     CheckContext, Cost, Decision, Id, Inspection, KeyState, Operation, Policy, RecordedCharge,
     Timestamp, check_single_limit, decide_one, inspect, settle,
 };

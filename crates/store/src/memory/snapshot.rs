@@ -10,7 +10,7 @@
 //!
 //! Slots added after the copy began are not copied, so a copy ends however many keys arrive.
 
-use tollgate_core::{Block, KeyState, Policy, Timestamp};
+use tollgate_algorithms::{Block, KeyState, Policy, Timestamp};
 
 use super::blocks::BlockKey;
 use super::entry::Entry;
@@ -138,7 +138,7 @@ impl Table {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tollgate_core::{Check, Cost, Operation, Request};
+    use tollgate_algorithms::{Check, Cost, Operation, Request};
 
     use super::*;
     use crate::clock::ManualClock;

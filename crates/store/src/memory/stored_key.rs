@@ -1,7 +1,7 @@
 //! Keys as the store keeps them: a key of more than 256 bytes is replaced by its hash.
 
 use sha2::{Digest as _, Sha256};
-use tollgate_core::codec::Malformed;
+use tollgate_algorithms::codec::Malformed;
 
 use crate::key::Key;
 

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tollgate_core::{Policy, Timestamp};
+use tollgate_algorithms::{Policy, Timestamp};
 
 use super::budget::{Budget, Usage};
 use super::entry::Tag;

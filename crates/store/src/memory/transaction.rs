@@ -1,6 +1,6 @@
 //! Requests with several checks, decided atomically under all their locks.
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Anomalies, Block, Check, CheckContext, Decision, KeyState, Operation, Policy, Request,
     Timestamp, decide,
 };

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tollgate_core::codec::put_bytes;
-use tollgate_core::{Block, KeyState, Policy, Timestamp};
+use tollgate_algorithms::codec::put_bytes;
+use tollgate_algorithms::{Block, KeyState, Policy, Timestamp};
 
 use super::format::FOREVER;
 use crate::memory::{Step, StoredKey};

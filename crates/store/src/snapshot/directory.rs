@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
-use tollgate_core::Micros;
+use tollgate_algorithms::Micros;
 
 use super::error::{InvalidSnapshot, SnapshotError};
 use super::reader::ReadError;
@@ -31,7 +31,7 @@ const MAX_QUARANTINED: usize = 3;
 ///
 /// # Examples
 /// ```
-/// use tollgate_store::{MemoryStore, SnapshotDir};
+/// use tollgate_state::{MemoryStore, SnapshotDir};
 ///
 /// # let data = std::env::temp_dir().join(format!("tollgate-doc-{}", std::process::id()));
 /// let dir = SnapshotDir::open(&data)?;

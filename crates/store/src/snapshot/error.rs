@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tollgate_core::codec::Malformed;
+use tollgate_algorithms::codec::Malformed;
 
 use super::format::{VERSION, VERSION_OF_TEXT_KEYS};
 

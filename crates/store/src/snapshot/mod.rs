@@ -10,7 +10,7 @@
 //!
 //! # Format, version 3
 //!
-//! Integers are little-endian; `text` and the states are those of [`tollgate_core::codec`].
+//! Integers are little-endian; `text` and the states are those of [`tollgate_algorithms::codec`].
 //!
 //! ```text
 //! file        header, sections; the last section is an end

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crc32fast::Hasher;
-use tollgate_core::codec::{Bytes, Malformed};
-use tollgate_core::{Block, KeyState, Policy, Timestamp};
+use tollgate_algorithms::codec::{Bytes, Malformed};
+use tollgate_algorithms::{Block, KeyState, Policy, Timestamp};
 
 use super::error::InvalidSnapshot;
 use super::format::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_core::{Micros, Timestamp};
+use tollgate_algorithms::{Micros, Timestamp};
 
 use super::error::InvalidSnapshot;
 

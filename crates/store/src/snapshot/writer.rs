@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crc32fast::Hasher;
-use tollgate_core::codec::put_bytes;
-use tollgate_core::{Micros, Timestamp};
+use tollgate_algorithms::codec::put_bytes;
+use tollgate_algorithms::{Micros, Timestamp};
 
 use super::copy_buffer::CopyBuffer;
 use super::format::{BLOCKS, END, KEYS, MAGIC, POLICY, TABLE, VERSION, to_u64};
@@ -24,8 +24,8 @@ impl MemoryStore {
     ///
     /// # Examples
     /// ```
-    /// use tollgate_core::{Cost, Id, Policy};
-    /// use tollgate_store::{Key, MemoryStore};
+    /// use tollgate_algorithms::{Cost, Id, Policy};
+    /// use tollgate_state::{Key, MemoryStore};
     ///
     /// let (store, api) = (MemoryStore::default(), "2/h".parse::<Policy>()?);
     /// let check = |store: &MemoryStore| {

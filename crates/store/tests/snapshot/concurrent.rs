@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::Operation;
+use tollgate_algorithms::Operation;
 
 use crate::{Bench, Random, named};
 
@@ -114,7 +114,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     for index in 0..10 {
         for _ in 0..4_200 {
             let _ = bench.check(&log, &key(index), 1);
-            bench.clock.advance(tollgate_core::Micros::new(1));
+            bench.clock.advance(tollgate_algorithms::Micros::new(1));
         }
     }
     let report = bench.store.write_snapshot(std::io::sink()).unwrap();
@@ -124,7 +124,7 @@ fn a_lock_is_held_for_a_bounded_step() {
 
     for _ in 0..10_000 {
         let _ = bench.check(&log, b"long", 1);
-        bench.clock.advance(tollgate_core::Micros::new(1));
+        bench.clock.advance(tollgate_algorithms::Micros::new(1));
     }
     let report = bench.store.write_snapshot(std::io::sink()).unwrap();
     println!("a log of 10,000 entries: the longest {} s", report.longest_lock);

@@ -1,7 +1,7 @@
 //! Damaged and foreign snapshots are rejected.
 
-use tollgate_core::{Micros, Operation, Policy};
-use tollgate_store::{InvalidSnapshot, MemoryStore, MemoryStoreBuilder, RestoreReport};
+use tollgate_algorithms::{Micros, Operation, Policy};
+use tollgate_state::{InvalidSnapshot, MemoryStore, MemoryStoreBuilder, RestoreReport};
 
 use crate::contents::{contents, sealed, sections};
 use crate::{Bench, builder, id, named};

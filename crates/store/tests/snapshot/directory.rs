@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tollgate_store::{InvalidSnapshot, SnapshotDir, SnapshotError};
+use tollgate_state::{InvalidSnapshot, SnapshotDir, SnapshotError};
 
 use crate::{Bench, builder, named};
 

@@ -13,9 +13,11 @@ mod directory;
 mod restored;
 mod traces;
 
-use tollgate_core::parse_limits;
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, RestoreReport};
+use tollgate_algorithms::parse_limits;
+use tollgate_algorithms::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp,
+};
+use tollgate_state::{Answer, ManualClock, MemoryStore, MemoryStoreBuilder, RestoreReport};
 
 const START: Timestamp = Timestamp::from_micros(1_763_650_000_000_000);
 const MAX_KEYS: usize = 4_096;

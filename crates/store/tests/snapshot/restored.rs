@@ -1,6 +1,6 @@
 //! What a snapshot contains.
 
-use tollgate_core::{Ban, Check, Cost, Micros, Operation, Policy, Reason, Request};
+use tollgate_algorithms::{Ban, Check, Cost, Micros, Operation, Policy, Reason, Request};
 
 use crate::contents::{HEADER, contents, records, sealed, sections};
 use crate::{Bench, builder, id, named};

@@ -1,6 +1,6 @@
 //! Random traces, saved midway: the restored store continues exactly like the saved one.
 
-use tollgate_core::{Check, Cost, KeyList, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, KeyList, Micros, Operation, Policy, Request, Timestamp};
 
 use crate::{Bench, Random, START, id, named};
 

@@ -9,11 +9,11 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Denied, Id, Limit, LimitDecision, Operation, Outcome, Policy, Reason, Request,
     RequestError,
 };
-use tollgate_store::{Answer, AsKey, KeyBuf, StoreError};
+use tollgate_state::{Answer, AsKey, KeyBuf, StoreError};
 
 use crate::id::random_id;
 use crate::limiter::Limiter;

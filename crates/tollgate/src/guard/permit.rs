@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tollgate_core::{Check, Cost, Decision, Id, Operation, Policy};
-use tollgate_store::{Answer, StoreError};
+use tollgate_algorithms::{Check, Cost, Decision, Id, Operation, Policy};
+use tollgate_state::{Answer, StoreError};
 
 use super::record::{OwnedCheck, Record};
 use super::task::complete;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tollgate_core::{Check, Cost, Decision, Id, Operation, Policy, Request, RequestError};
-use tollgate_store::{Answer, KeyBuf, StoreError};
+use tollgate_algorithms::{Check, Cost, Decision, Id, Operation, Policy, Request, RequestError};
+use tollgate_state::{Answer, KeyBuf, StoreError};
 
 use crate::limiter::Limiter;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::{Denied, Policy};
-use tollgate_store::KeyBuf;
+use tollgate_algorithms::{Denied, Policy};
+use tollgate_state::KeyBuf;
 
 /// The name of a policy, and a key.
 type Name = (Box<str>, KeyBuf);

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[cfg(feature = "tls-rustls")]
 use tollgate_redis::Pem;
 use tollgate_redis::{RedisOptions, RedisStore};
-use tollgate_store::{Clock, ManualClock, OpenError};
+use tollgate_state::{Clock, ManualClock, OpenError};
 
 use super::remote::Remote;
 use super::url::{self, masked_url};

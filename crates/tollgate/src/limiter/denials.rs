@@ -7,10 +7,10 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Micros, OnStoreError, Operation, Policy, Reason, Request, Timestamp,
 };
-use tollgate_store::Answer;
+use tollgate_state::Answer;
 
 use super::key_table::{KeyTable, MAX_KEY_LEN, MAX_SHARD_LEN, PolicyKey};
 
@@ -202,8 +202,8 @@ fn ends_denials(request: &Request<'_>, answer: &Answer) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::Ban;
-    use tollgate_store::{Key, ManualClock};
+    use tollgate_algorithms::Ban;
+    use tollgate_state::{Key, ManualClock};
 
     use super::super::key_table::SHARDS;
     use super::*;
@@ -264,7 +264,7 @@ mod tests {
         let mut remembered = fixture.check(2);
         let exact =
             fixture.store.check_cost(&fixture.policy, Key::new(b"k").unwrap(), Cost::from(2));
-        assert_eq!(remembered.source, tollgate_core::Source::DenyCache);
+        assert_eq!(remembered.source, tollgate_algorithms::Source::DenyCache);
         remembered.source = exact.source;
         assert_eq!(remembered, exact);
         assert_eq!(fixture.asked.get(), 2);
@@ -332,7 +332,8 @@ mod tests {
         for limits in ["1/d log count-denied", "1 concurrent lease 60s"] {
             let fixture = Fixture::new(limits);
             for id in 1..4 {
-                let lease = limits.contains("lease").then(|| tollgate_core::Id::from_u128(id));
+                let lease =
+                    limits.contains("lease").then(|| tollgate_algorithms::Id::from_u128(id));
                 let _ = fixture.execute(Operation::Check { lease }, &fixture.policy, 1);
             }
             assert_eq!(fixture.asked.get(), 3, "{limits}");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::Micros;
+use tollgate_algorithms::Micros;
 
 /// The upper bounds of the buckets, in µs; one more bucket is unbounded.
 const BOUNDS: [u64; 13] =

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::quality::RandomState;
-use tollgate_core::{Check, Policy};
+use tollgate_algorithms::{Check, Policy};
 
 pub(super) const SHARDS: usize = 16;
 /// The maximum number of keys in a shard.

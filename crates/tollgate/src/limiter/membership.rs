@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
-use tollgate_core::Id;
+use tollgate_algorithms::Id;
 use tollgate_redis::RedisStore;
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 /// The interval between heartbeats.
 const INTERVAL: Duration = Duration::from_secs(1);

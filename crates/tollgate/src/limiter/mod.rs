@@ -27,10 +27,12 @@ mod url;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_core::{Check, Cost, Decision, Inspection, NotationError, Operation, Policy, Request};
+use tollgate_algorithms::{
+    Check, Cost, Decision, Inspection, NotationError, Operation, Policy, Request,
+};
 #[cfg(feature = "redis")]
 use tollgate_redis::RedisStore;
-use tollgate_store::{Answer, AsKey, KeyBuffer, OpenError, Store, StoreError};
+use tollgate_state::{Answer, AsKey, KeyBuffer, OpenError, Store, StoreError};
 
 #[cfg(feature = "tokio")]
 use crate::guard::Waiters;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Answer, AsKey, KeyBuffer, StoreError};
+use tollgate_algorithms::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp,
+};
+use tollgate_state::{Answer, AsKey, KeyBuffer, StoreError};
 
 use super::Limiter;
 use crate::id::random_id;

@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 
-use tollgate_core::{Inspection, NotationError, Policy, Request, fall_back};
-use tollgate_store::{Answer, Clock, Key, Store, StoreError};
+use tollgate_algorithms::{Inspection, NotationError, Policy, Request, fall_back};
+use tollgate_state::{Answer, Clock, Key, Store, StoreError};
 
 use crate::lists::ScreenedBatch;
 use crate::policies::PolicyCache;

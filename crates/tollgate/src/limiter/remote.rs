@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
-use tollgate_core::{
+use tollgate_algorithms::{
     Decision, Inspection, NotationError, Operation, Policy, Request, Timestamp, fall_back,
 };
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
-use tollgate_store::{Answer, Clock, Failure, FailureKind, Key, StoreError};
+use tollgate_state::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
 use super::denials::Denials;
 use super::histogram::LatencyHistogram;

@@ -9,7 +9,7 @@ use std::hash::Hasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fnv::FnvHasher;
-use tollgate_core::{Kind, Limit, Micros, Policy, PolicyIdentity, Spec};
+use tollgate_algorithms::{Kind, Limit, Micros, Policy, PolicyIdentity, Spec};
 
 use super::membership::Members;
 
@@ -103,7 +103,7 @@ fn without_ban(policy: &Policy) -> Policy {
 /// depends on the key, and that of two members not on the others: a process that does not know of a
 /// new member yet has no smaller share than one that does.
 fn rank(key: &[u8], members: &Members) -> u64 {
-    let order = |member: &tollgate_core::Id| {
+    let order = |member: &tollgate_algorithms::Id| {
         let mut hasher = FnvHasher::default();
         hasher.write(&member.as_u128().to_be_bytes());
         hasher.write(key);
@@ -142,7 +142,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tollgate_core::Id;
+    use tollgate_algorithms::Id;
 
     use super::*;
 

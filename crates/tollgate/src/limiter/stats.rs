@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 /// How often the store failed since the limiter was opened, and what the policies decided instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Store URLs: which kinds of store there are, and URLs without passwords.
 
-use tollgate_store::OpenError;
+use tollgate_state::OpenError;
 
 /// The first part of the scheme of every store on Redis.
 const REDIS_SCHEMES: [&str; 5] = ["redis", "rediss", "valkey", "valkeys", "unix"];

@@ -5,11 +5,11 @@ mod operations;
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Inspection, Micros, NotationError, Operation, Policy, Request,
     RequestError, Timestamp,
 };
-use tollgate_store::{
+use tollgate_state::{
     Answer, AsKey, Clock, KeyBuffer, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
     SaveReport, SnapshotDir, SnapshotError, TableFull,
 };
@@ -336,7 +336,7 @@ impl fmt::Debug for MemoryLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_store::{Key, ManualClock};
+    use tollgate_state::{Key, ManualClock};
 
     #[test]
     fn debug_output_has_no_keys() {
@@ -363,11 +363,11 @@ mod tests {
         let denied = decide(b"bob", b"6.6.6.1");
         assert!(!denied.allowed());
         assert_eq!(denied.decisions[0].remaining, 1, "nothing is charged to the other check");
-        assert_eq!(denied.decisions[1].reason, tollgate_core::Reason::DenyList);
+        assert_eq!(denied.decisions[1].reason, tollgate_algorithms::Reason::DenyList);
         for left in [4, 3] {
             let allowed = decide(b"root", b"1.1.1.1");
             assert!(allowed.allowed());
-            assert_eq!(allowed.decisions[0].reason, tollgate_core::Reason::AllowList);
+            assert_eq!(allowed.decisions[0].reason, tollgate_algorithms::Reason::AllowList);
             assert_eq!(allowed.decisions[1].remaining, left);
         }
     }
@@ -390,7 +390,7 @@ mod tests {
         assert!(decide(check, &user, keys, [3, 3]).unwrap().allowed());
         // The key was added to the deny list after the charge.
         let settled = decide(Operation::Settle, &denied, keys, [5, 5]).unwrap().decisions;
-        assert_eq!(settled[0].reason, tollgate_core::Reason::AllowList);
+        assert_eq!(settled[0].reason, tollgate_algorithms::Reason::AllowList);
         assert_eq!((settled[1].granted, settled[1].remaining, settled[1].changed), (5, 4, true));
         let root = Key::new(b"root").unwrap();
         let listed = limiter.settle(&user, root, b"any", Cost::ONE).unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Request, RequestError, Timestamp,
 };
-use tollgate_store::{Answer, AsKey, KeyBuffer};
+use tollgate_state::{Answer, AsKey, KeyBuffer};
 
 use super::MemoryLimiter;
 use crate::id::random_id;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use ipnet::IpNet;
-use tollgate_core::{KeyList, NotationError, Policy};
+use tollgate_algorithms::{KeyList, NotationError, Policy};
 
 pub use pattern::{KeyPattern, KeyPatternKind, PatternError};
 use pattern::{Shape, network_of_key};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tollgate_core::MAX_KEY_LEN;
+use tollgate_algorithms::MAX_KEY_LEN;
 
 /// Which keys an override applies to.
 ///

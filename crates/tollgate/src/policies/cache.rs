@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use tollgate_core::{NotationError, Policy};
+use tollgate_algorithms::{NotationError, Policy};
 
 /// The maximum number of policies kept.
 const MAX_POLICIES: usize = 1_024;

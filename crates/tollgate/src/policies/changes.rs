@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Limit, Policy};
+use tollgate_algorithms::{Limit, Policy};
 
 use super::Policies;
 

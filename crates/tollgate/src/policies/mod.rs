@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
-use tollgate_core::{Policy, PolicyError};
+use tollgate_algorithms::{Policy, PolicyError};
 
 use crate::overrides::Overrides;
 use crate::tiers::Tiers;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use tollgate_core::Policy;
+use tollgate_algorithms::Policy;
 
 use super::Policies;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_core::Policy;
+use tollgate_algorithms::Policy;
 
 use super::ResolveError;
 use crate::overrides::{Match, Overrides};

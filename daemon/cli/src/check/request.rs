@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use tollgate::{Cost, Policy, ResolveError};
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 use super::Mode;
 use crate::arguments::Check;

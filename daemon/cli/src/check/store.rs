@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tollgate::{Key, masked_url};
-use tollgate_server::{Config, SnapshotTask, decision_json};
+use tollgate_daemon::{Config, SnapshotTask, decision_json};
 
 use super::request::CheckRequest;
 

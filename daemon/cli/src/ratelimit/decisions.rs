@@ -1,6 +1,6 @@
 //! Decisions and responses.
 
-use tollgate_server::{CompatHeaders, CompatHealth, Config, NearLimit};
+use tollgate_daemon::{CompatHeaders, CompatHealth, Config, NearLimit};
 
 use super::environment::Environment;
 

@@ -14,7 +14,7 @@ mod xds;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use tollgate_server::{
+use tollgate_daemon::{
     CompareOptions, Config, ConfigError, ConfigErrors, Listeners, LogFormat, Operators, Tls,
 };
 

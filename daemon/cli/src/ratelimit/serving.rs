@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_server::{Address, Config, LogFormat, LogLevel, TlsConfig};
+use tollgate_daemon::{Address, Config, LogFormat, LogLevel, TlsConfig};
 
 use super::environment::Environment;
 use crate::serve::{Service, Tracing};

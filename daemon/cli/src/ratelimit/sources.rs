@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_server::{Config, ConfigError, ConfigErrors, Layers, XdsOptions, has_no_domain_files};
+use tollgate_daemon::{Config, ConfigError, ConfigErrors, Layers, XdsOptions, has_no_domain_files};
 
 use super::environment::Environment;
 use super::xds;
@@ -109,7 +109,7 @@ fn directory(environment: &Environment) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use tollgate_server::{Charging, FailureMode};
+    use tollgate_daemon::{Charging, FailureMode};
 
     use super::super::environment::tests::environment;
     use super::*;

@@ -1,7 +1,7 @@
 //! The store: the variables of Redis as the URL of a store.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
-use tollgate_server::{Config, StoreUrl};
+use tollgate_daemon::{Config, StoreUrl};
 
 use super::environment::Environment;
 

@@ -3,7 +3,7 @@
 //! The reader, `--variables`, the warnings at the start and the tables in docs/ratelimit.md derive
 //! from this table.
 
-use tollgate_server::did_you_mean;
+use tollgate_daemon::did_you_mean;
 
 use super::value::{self, Kind};
 

@@ -1,6 +1,6 @@
 //! The xDS server.
 
-use tollgate_server::{XdsOptions, XdsTls};
+use tollgate_daemon::{XdsOptions, XdsTls};
 
 use super::environment::Environment;
 

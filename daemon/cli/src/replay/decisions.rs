@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use tollgate_daemon::decision_json;
 use tollgate_replay::{DecisionRecord, LogCheck};
-use tollgate_server::decision_json;
 
 use super::plan::ReplayPlan;
 

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate::{MAX_KEY_LEN, Operation, Policies};
+use tollgate_daemon::rules::{
+    Client, Facts, Ipv6Prefix, Jwt, KeyError, MatchedCheck, Path, RuleOutcome, Rules, Source,
+    Template,
+};
 use tollgate_replay::log::Line;
 use tollgate_replay::report::KeyAlternative;
 use tollgate_replay::{
     Candidate, CandidatePolicy, LogCheck, LogRequest, PlainCheck, RequestExtractor, Skip,
     operations,
-};
-use tollgate_server::rules::{
-    Client, Facts, Ipv6Prefix, Jwt, KeyError, MatchedCheck, Path, RuleOutcome, Rules, Source,
-    Template,
 };
 
 /// The settings for the extraction of keys.

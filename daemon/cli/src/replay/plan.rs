@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use hyper::header::HeaderName;
 use tollgate::{Policies, Policy};
+use tollgate_daemon::rules::{Source, Template};
+use tollgate_daemon::{Config, read_overrides};
 use tollgate_replay::{Candidate, CandidatePolicy, MAX_CANDIDATES, RequestExtractor};
-use tollgate_server::rules::{Source, Template};
-use tollgate_server::{Config, read_overrides};
 
 use super::arguments::Replay;
 use super::extractors::{AlternativeCounts, ExtractContext, KeyExtractor, RuleExtractor};

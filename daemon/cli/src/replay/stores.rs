@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{ManualClock, MemoryLimiter, masked_url, random_id};
+use tollgate_daemon::Config;
 use tollgate_replay::CandidateStore;
-use tollgate_server::Config;
 
 use super::arguments::Replay;
 use super::plan::ReplayPlan;

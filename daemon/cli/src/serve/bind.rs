@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::{Result, anyhow, ensure};
 use tokio::net::{TcpListener, lookup_host};
-use tollgate_server::{Address, Listen, Listener, Listeners, Tls};
+use tollgate_daemon::{Address, Listen, Listener, Listeners, Tls};
 
 /// Binds all listeners. `has_admin_address` is whether that address was chosen.
 pub(super) async fn bind(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tollgate::{Limiter, RestoreReport, StoreError};
-use tollgate_server::{Config, ConfigErrors, Listeners, Reload, SnapshotTask};
+use tollgate_daemon::{Config, ConfigErrors, Listeners, Reload, SnapshotTask};
 
 use super::logs::Logs;
 use super::signals::{self, Signals};
@@ -61,7 +61,7 @@ impl Daemon {
         let watchdog = tokio::spawn(systemd::live());
         let snapshot_handle =
             snapshots.clone().map(|snapshots| tokio::spawn(async move { snapshots.run().await }));
-        tollgate_server::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
+        tollgate_daemon::run(config, listeners, limiter, Some(reload), signals.stop()).await?;
         if let Some(snapshot_handle) = snapshot_handle {
             snapshot_handle.abort();
         }

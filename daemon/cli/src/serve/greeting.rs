@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
 use tollgate::{Kind, Policy, Spec};
-use tollgate_server::{Config, ListenAddress, Listener, Scope, TokenSecret};
+use tollgate_daemon::{Config, ListenAddress, Listener, Scope, TokenSecret};
 
 use super::Ready;
 use crate::output::{counted, memory_bounds};

@@ -1,7 +1,7 @@
 //! The log on standard error, as text or JSON.
 
 use anyhow::{Context, Result};
-use tollgate_server::{Log, LogFormat, LogLevel};
+use tollgate_daemon::{Log, LogFormat, LogLevel};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -44,7 +44,7 @@ impl Logs {
 
 /// Logs why the process ends as JSON, also if it ends before its log has started.
 pub(crate) fn log_fatal(error: &anyhow::Error) {
-    let mut log = tollgate_server::Config::default().log;
+    let mut log = tollgate_daemon::Config::default().log;
     log.format = LogFormat::Json;
     // Fails if the log has started; then its format is the same.
     let _ = Logs::start(&log, None);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn level_of_a_running_log_changes() {
-        let mut log = tollgate_server::Config::default().log;
+        let mut log = tollgate_daemon::Config::default().log;
         log.format = LogFormat::Json;
         let logs = Logs::start(&log, None).unwrap();
         for (level, shows_info) in

@@ -13,7 +13,7 @@ mod traces;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tollgate_server::{Config, ConfigError, ConfigErrors, Layers, LoadedConfig, Tls};
+use tollgate_daemon::{Config, ConfigError, ConfigErrors, Layers, LoadedConfig, Tls};
 
 use crate::arguments::Serve;
 pub(crate) use bind::bind_at;
@@ -26,7 +26,7 @@ pub(crate) use signals::Signals;
 pub(crate) fn run(arguments: Serve) -> Result<ExitCode> {
     let loaded = load(&arguments)?;
     // Before a socket, a store or a file is opened.
-    tollgate_server::check_files(&loaded)?;
+    tollgate_daemon::check_files(&loaded)?;
     let warnings = loaded.warnings();
     let has_admin_address = loaded.is_set("listen.admin");
     let config = loaded.into_config();

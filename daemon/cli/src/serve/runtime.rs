@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tollgate_server::Log;
+use tollgate_daemon::Log;
 
 use super::logs::Logs;
 #[cfg(feature = "otlp")]

@@ -5,7 +5,7 @@ use std::process;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tollgate_server::Stop;
+use tollgate_daemon::Stop;
 
 use super::systemd;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_server::{Config, FAMILIES};
+use tollgate_daemon::{Config, FAMILIES};
 use tollgate_testkit::Folder;
 
 use crate::go::GoProgram;

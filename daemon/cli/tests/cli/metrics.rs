@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
-use tollgate_server::{FAMILIES, FamilyKind};
+use tollgate_daemon::{FAMILIES, FamilyKind};
 use tollgate_testkit::{Folder, Server};
 
 use crate::client::send;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tollgate::{Micros, Timestamp};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 use tollgate_testkit::{GatewayKind, Server};
 
 use crate::setup::{Filter, Options, SECRET, Setup};

@@ -9,7 +9,7 @@ use tollgate::{
     Check, Decision, Id, ManualClock, Micros, Operation, Policy, Request, StoreError, Timestamp,
 };
 use tollgate_conformance::rows::{files, read, run};
-use tollgate_store::{Answer, MemoryStore, Store};
+use tollgate_state::{Answer, MemoryStore, Store};
 use tollgate_testkit::{Folder, Server};
 
 use crate::tool::run as replay;
@@ -169,7 +169,7 @@ fn check(sections: &[Vec<LoggedRequest>], more: &[&str]) -> usize {
             let policy: Policy = limits.parse().unwrap();
             let expected: Value = match &request.answer {
                 Ok(answer) => {
-                    serde_json::from_str(&tollgate_server::decision_json(&policy, answer)).unwrap()
+                    serde_json::from_str(&tollgate_daemon::decision_json(&policy, answer)).unwrap()
                 }
                 Err(error) => serde_json::json!({ "error": error }),
             };

@@ -15,7 +15,7 @@ use hyper::header::HeaderMap;
 use tollgate::{Micros, Timestamp};
 use tollgate_engine::ActiveConfig;
 use tollgate_http::RequestHead;
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 use tonic::Status;
 
 use super::assignment::Answer;

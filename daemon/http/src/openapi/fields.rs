@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate::Cost;
-use tollgate_core::{MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN};
+use tollgate_algorithms::{MAX_CHECKS, MAX_KEY_LEN, MAX_REQUEST_ID_LEN};
 use tollgate_engine::{CHECK_PARAMETERS, Parameter};
 use tollgate_insight::{MAX_KEY_BYTES, MAX_NOTE_BYTES, Order};
 

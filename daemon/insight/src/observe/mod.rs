@@ -28,7 +28,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tollgate::random_id;
 use tollgate_config::Track;
 use tollgate_redis::{Primary, RedisStore};
-use tollgate_store::{Failure, StoreError};
+use tollgate_state::{Failure, StoreError};
 
 pub use pattern::{CounterPattern, PatternError};
 pub use report::ObserveReport;

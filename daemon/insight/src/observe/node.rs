@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tollgate_redis::{KeyEvent, Primary, StringRead, StringRequest, Subscription};
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 use super::Shared;
 use super::counter::Reading;

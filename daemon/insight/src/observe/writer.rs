@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use futures_util::future::join_all;
 use tollgate::random_id;
 use tollgate_redis::{Script, Subscription};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::Shared;
 use super::key::KeyState;
@@ -151,7 +151,7 @@ mod tests {
     use crate::tracked::Tracked;
     use tollgate_config::Layers;
     use tollgate_redis::{RedisOptions, RedisStore};
-    use tollgate_store::Clock;
+    use tollgate_state::Clock;
     use tollgate_testkit::Server;
 
     const KEY: &[u8] = b"k";

@@ -21,7 +21,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tollgate::random_id;
 use tollgate_redis::{RedisStore, Script, ScriptReply};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use crate::recorder::{BATCH, Log};
 use crate::stats::Counters;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use tollgate_redis::{Script, ScriptReply};
-use tollgate_store::Failure;
+use tollgate_state::Failure;
 
 use super::pending::PendingKey;
 use super::read::{self, words};

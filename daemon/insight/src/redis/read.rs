@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 use tollgate::Timestamp;
 use tollgate_redis::{Script, ScriptReply};
-use tollgate_store::{Failure, FailureKind};
+use tollgate_state::{Failure, FailureKind};
 
 use super::pending::parse_notes;
 use super::{RedisStorage, malformed};

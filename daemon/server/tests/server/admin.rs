@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
-use tollgate_server::{Config, Listener, Listeners};
+use tollgate_daemon::{Config, Listener, Listeners};
 use tollgate_testkit::Folder;
 
 use crate::support::client::{Client, Response, encode_request};
@@ -305,7 +305,7 @@ async fn a_listener_that_other_machines_reach_needs_tokens() {
     let listeners = Listeners { admin: Some(listener.into()), ..Listeners::default() };
     let limiter = tollgate::MemoryLimiter::new();
     let stop = std::future::pending();
-    let error = tollgate_server::run(config(""), listeners, limiter, None, stop).await.unwrap_err();
+    let error = tollgate_daemon::run(config(""), listeners, limiter, None, stop).await.unwrap_err();
     let error = error.to_string();
     assert!(error.contains("the dashboard requires a token; add one"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, Once};
 
 use tokio::net::UnixStream;
-use tollgate_server::{Config, Privacy, Tls};
+use tollgate_daemon::{Config, Privacy, Tls};
 use tollgate_testkit::Server;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

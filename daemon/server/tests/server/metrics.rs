@@ -1,7 +1,7 @@
 //! The `/metrics` page.
 
 use tokio::io::AsyncReadExt;
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::{Cluster, Server};
 
 use crate::envoy;

@@ -1,6 +1,6 @@
 //! An outage of the store, as clients, metrics and the readiness page report it.
 
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::{Folder, Server};
 
 use crate::envoy::client::{call, connect, wait_for};

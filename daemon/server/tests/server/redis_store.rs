@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::{Cluster, Folder, Proxy, Server};
 
 use crate::envoy::client as rate_limit_service;

@@ -10,7 +10,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
-use tollgate_server::Stop;
+use tollgate_daemon::Stop;
 
 use crate::support::client::{Client, encode_request};
 use crate::support::connect_http2;

@@ -13,7 +13,7 @@ use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 use crate::envoy::client::parse_request;
 use crate::http::access::{bearer, token};

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tokio::net::UnixStream;
-use tollgate_server::Listener;
+use tollgate_daemon::Listener;
 use tollgate_testkit::Folder;
 
 use crate::support::client::Client;

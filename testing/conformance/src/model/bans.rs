@@ -1,6 +1,6 @@
 //! Bans: the denials that are counted of each key, and the end of its ban.
 
-use tollgate_core::{Ban, Check};
+use tollgate_algorithms::{Ban, Check};
 
 use super::describe::micros;
 use super::expected::Expected;

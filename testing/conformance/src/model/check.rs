@@ -1,6 +1,6 @@
 //! Check, peek, acquire and take: all limits of all checks are charged, or none.
 
-use tollgate_core::{Check, Id, Limit, LimitDecision};
+use tollgate_algorithms::{Check, Id, Limit, LimitDecision};
 
 use super::bans::{self, Record};
 use super::describe::{decision, deny_banned, deny_blocked, micros, row};

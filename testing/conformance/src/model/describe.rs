@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tollgate_core::{Check, LimitDecision, Micros, Operation, Reason, Timestamp};
+use tollgate_algorithms::{Check, LimitDecision, Micros, Operation, Reason, Timestamp};
 
 use super::bans::{self, Record};
 use super::expected::Expected;

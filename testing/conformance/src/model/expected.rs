@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tollgate_core::{Decision, Id, LimitDecision, Micros, Reason, Timestamp};
+use tollgate_algorithms::{Decision, Id, LimitDecision, Micros, Reason, Timestamp};
 
 /// Defines [`Expected`] with a field for each of these fields of a [`Decision`].
 macro_rules! expected {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Check, Id, Limit, Request, Timestamp};
+use tollgate_algorithms::{Check, Id, Limit, Request, Timestamp};
 
 use super::limit::{Identity, LimitUsage};
 use super::number::Int;

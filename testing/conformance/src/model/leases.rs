@@ -1,6 +1,6 @@
 //! The concurrency limit: leases that are released or expire.
 
-use tollgate_core::Id;
+use tollgate_algorithms::Id;
 
 use super::number::Int;
 

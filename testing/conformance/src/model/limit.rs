@@ -1,6 +1,6 @@
 //! One limit of a policy, for one key at one time.
 
-use tollgate_core::{Id, Kind, Limit, Micros, Spec};
+use tollgate_algorithms::{Id, Kind, Limit, Micros, Spec};
 
 use super::ModelError;
 use super::number::{Int, first};

@@ -24,7 +24,7 @@ mod validate;
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Check, Kind, Micros, Operation, Request, RequestError, Spec, Timestamp};
+use tollgate_algorithms::{Check, Kind, Micros, Operation, Request, RequestError, Spec, Timestamp};
 
 use check::Run;
 pub use expected::Expected;

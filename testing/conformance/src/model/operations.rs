@@ -1,7 +1,7 @@
 //! The operations on one key: reserve and cancel, refund, penalize, backfill, reset, block, renew and
 //! release.
 
-use tollgate_core::{Check, Id, LimitDecision};
+use tollgate_algorithms::{Check, Id, LimitDecision};
 
 use super::bans;
 use super::describe::{decision, deny_banned, deny_blocked, micros, row};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Id, Limit, Operation, Request, RequestError};
+use tollgate_algorithms::{Id, Limit, Operation, Request, RequestError};
 
 use super::expected::Expected;
 use super::number::Int;

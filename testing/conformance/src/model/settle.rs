@@ -1,6 +1,6 @@
 //! Settlements: the actual cost of a check in place of the estimate that it charged.
 
-use tollgate_core::{Check, Limit, Request, RequestError};
+use tollgate_algorithms::{Check, Limit, Request, RequestError};
 
 use super::expected::Expected;
 use super::limit::LimitUsage;

@@ -1,6 +1,6 @@
 //! The states of all algorithms behind one interface.
 
-use tollgate_core::{Id, Kind, Limit};
+use tollgate_algorithms::{Id, Kind, Limit};
 
 use super::ModelError;
 use super::buckets::Buckets;

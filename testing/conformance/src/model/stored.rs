@@ -1,6 +1,6 @@
 //! The state of a limit between requests, in the numbers by which it was charged.
 
-use tollgate_core::Spec;
+use tollgate_algorithms::Spec;
 
 use super::number::{Int, first};
 use super::shape::Shape;

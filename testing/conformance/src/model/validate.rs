@@ -1,6 +1,6 @@
 //! Validates requests.
 
-use tollgate_core::{Check, Limit, Operation, Request, RequestError};
+use tollgate_algorithms::{Check, Limit, Operation, Request, RequestError};
 
 const MAX_CHECKS: usize = 32;
 const MAX_KEY_LEN: usize = 65_536;

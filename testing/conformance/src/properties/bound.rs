@@ -1,6 +1,6 @@
 //! The cost that was admitted within any span of time is at most the bound of the limit.
 
-use tollgate_core::{Kind, Limit, Micros};
+use tollgate_algorithms::{Kind, Limit, Micros};
 
 use super::play::{Response, describe, play_steps};
 use super::player::TestRequest;

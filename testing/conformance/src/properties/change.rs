@@ -2,7 +2,7 @@
 //! most what the new version allows.
 
 use proptest::prelude::*;
-use tollgate_core::{Limit, Policy};
+use tollgate_algorithms::{Limit, Policy};
 
 use super::bound::{admitted, check_spans};
 use super::play::{describe, play_steps};

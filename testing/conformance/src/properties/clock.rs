@@ -1,7 +1,7 @@
 //! A clock that steps back admits at most one more capacity, and does not lock a key.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Micros, Policy, Spec, Timestamp};
+use tollgate_algorithms::{Kind, Micros, Policy, Spec, Timestamp};
 
 use super::play::{CHECK, decide, describe, play_steps, single_answer, single_check};
 use super::player::START;

@@ -1,6 +1,6 @@
 //! Denials, peeks and requests for other keys leave no trace.
 
-use tollgate_core::{Cost, Id, Operation, Policy};
+use tollgate_algorithms::{Cost, Id, Operation, Policy};
 
 use super::play::{Response, build_trace, expect_equal, play, play_steps};
 use super::player::TestRequest;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_core::{Id, Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
+use tollgate_algorithms::{Id, Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{decide, single_answer};
 use super::player::{Player, START, TestRequest};

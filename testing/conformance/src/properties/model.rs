@@ -1,7 +1,7 @@
 //! Every field of every decision equals that of the model.
 
 use proptest::prelude::*;
-use tollgate_core::{Policy, Reason, Timestamp};
+use tollgate_algorithms::{Policy, Reason, Timestamp};
 
 use super::play::{decide, decide_all, differences};
 use super::player::{Player, START};

@@ -1,7 +1,7 @@
 //! With less used or a higher limit, a store admits no less. Scaled units and shifted times do not
 //! change the decisions.
 
-use tollgate_core::{Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
+use tollgate_algorithms::{Kind, Limit, Micros, Operation, Policy, Spec, Timestamp};
 
 use super::play::{
     CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,

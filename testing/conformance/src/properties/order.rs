@@ -1,6 +1,6 @@
 //! Limits and checks are decided together, in any order.
 
-use tollgate_core::{Micros, Policy};
+use tollgate_algorithms::{Micros, Policy};
 
 use super::play::{Response, describe, expect_equal, play, play_steps};
 use super::player::TestRequest;
@@ -68,7 +68,7 @@ fn check_complete(request: &TestRequest, answer: &[Expected]) -> Result<(), Fail
 
 fn check_decision(decision: &Expected) -> Result<(), FailureReason> {
     let rows = &decision.limits;
-    let blocked = decision.reason == tollgate_core::Reason::Blocked;
+    let blocked = decision.reason == tollgate_algorithms::Reason::Blocked;
     let checks = [
         ("one limit is binding", rows.iter().filter(|row| row.binding).count() == 1),
         (

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate_core::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Operation, Policy, Request, Timestamp};
 
 use super::player::{Player, START, TestRequest};
 use super::runner::{Coverage, FailureReason};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Request, Timestamp};
 
 use super::trace::{Amount, BackfillTime, Move, RefundTime, Step, StepOperation};
 use crate::model::Expected;

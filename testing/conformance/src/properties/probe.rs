@@ -1,7 +1,7 @@
 //! Retry times, reset times and remaining costs are exact.
 
 use proptest::prelude::*;
-use tollgate_core::{Micros, Operation, Policy, Reason, Timestamp};
+use tollgate_algorithms::{Micros, Operation, Policy, Reason, Timestamp};
 
 use super::play::{CHECK, build_trace, count, decide, describe, play, single_answer, single_check};
 use super::player::{START, TestRequest, shifted};

@@ -1,7 +1,7 @@
 //! A refund undoes a charge, and never exceeds it.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Kind, Operation, Policy, Timestamp};
 
 use super::play::{
     CHECK, Response, build_trace, count, decide, describe, expect_equal, play, single_answer,

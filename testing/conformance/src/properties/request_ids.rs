@@ -1,7 +1,7 @@
 //! A request id charges once within its horizon, and identifies one request.
 
 use proptest::prelude::*;
-use tollgate_core::{Cost, Micros, Operation};
+use tollgate_algorithms::{Cost, Micros, Operation};
 
 use super::play::{Response, build_trace, count, decide, describe, expect_equal, play};
 use super::player::TestRequest;

@@ -1,7 +1,7 @@
 //! Settlements never leave less used than if the actual cost had been charged at once.
 
 use proptest::prelude::*;
-use tollgate_core::{Kind, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Kind, Operation, Policy, Timestamp};
 
 use super::play::{CHECK, build_trace, decide, describe, play, single_answer, single_check};
 use super::player::TestRequest;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_core::{Ban, Kind, Limit, Micros, Policy, Spec, Timestamp};
+use tollgate_algorithms::{Ban, Kind, Limit, Micros, Policy, Spec, Timestamp};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000 * MS;

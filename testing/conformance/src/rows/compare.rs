@@ -1,7 +1,7 @@
 //! Compares a decision with the expectation of a row.
 
-use tollgate_core::{Decision, LimitDecision, Timestamp};
-use tollgate_store::Answer;
+use tollgate_algorithms::{Decision, LimitDecision, Timestamp};
+use tollgate_state::Answer;
 
 use super::expected::{CheckExpectation, Expectation, Expected, Field};
 use super::request::TestCheck;

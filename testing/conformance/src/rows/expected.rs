@@ -1,6 +1,6 @@
 //! The expectation of a row: fields and their values.
 
-use tollgate_core::{Id, Micros};
+use tollgate_algorithms::{Id, Micros};
 
 use super::request::id;
 use super::spans::span;

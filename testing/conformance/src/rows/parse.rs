@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Micros, Timestamp};
+use tollgate_algorithms::{Micros, Timestamp};
 
 use super::expected::{Expected, parse_expected};
 use super::policies::{self, Policies};

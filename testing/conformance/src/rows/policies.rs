@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::{Ban, Policy, parse_limits};
+use tollgate_algorithms::{Ban, Policy, parse_limits};
 
 use super::spans::span;
 use super::words::{Mistake, Words};
@@ -68,9 +68,9 @@ pub(super) fn build(name: Option<&str>, text: &str) -> Result<PolicyLine, Mistak
         Some(name) => {
             Policy::new(name, limits.iter().copied()).map_err(|error| error.to_string())?
         }
-        None => text
-            .parse()
-            .map_err(|notation_error: tollgate_core::NotationError| notation_error.to_string())?,
+        None => text.parse().map_err(|notation_error: tollgate_algorithms::NotationError| {
+            notation_error.to_string()
+        })?,
     };
     let place = |limit| policy.limits().iter().position(|l| l == limit);
     let places = limits.iter().filter_map(place).collect();

@@ -1,6 +1,6 @@
 //! The request of a row: an operation, its checks and its options.
 
-use tollgate_core::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Request, Timestamp};
 
 use super::policies::{Policies, PolicyLine};
 use super::spans::{moment, span};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use tollgate_core::{Micros, Timestamp};
-use tollgate_store::{Answer, Store, StoreError};
+use tollgate_algorithms::{Micros, Timestamp};
+use tollgate_state::{Answer, Store, StoreError};
 
 use super::compare::{Difference, contradictions, differences};
 use super::expected::Expected;

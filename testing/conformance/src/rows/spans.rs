@@ -1,6 +1,6 @@
 //! Times and durations of rows.
 
-use tollgate_core::{Micros, Timestamp};
+use tollgate_algorithms::{Micros, Timestamp};
 
 use super::words::Mistake;
 

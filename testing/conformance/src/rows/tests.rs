@@ -1,7 +1,7 @@
 //! Tests of the row language: valid and invalid lines, and reports of failures.
 
-use tollgate_core::{Micros, Timestamp};
-use tollgate_store::{ManualClock, MemoryStore};
+use tollgate_algorithms::{Micros, Timestamp};
+use tollgate_state::{ManualClock, MemoryStore};
 
 use super::spans::{moment, span};
 use super::*;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Operation, Policy, Request, RequestError};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request, RequestError};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_simulator::World;
-use tollgate_store::StoreError;
+use tollgate_state::StoreError;
 
 use crate::workload::{Policies, decide, open, used};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tollgate_core::{Check, Cost};
+use tollgate_algorithms::{Check, Cost};
 use tollgate_redis::RedisStore;
 use tollgate_simulator::{
     Cluster, Data, Partition, Refusal, ReplyFault, Server, Simulation, World,

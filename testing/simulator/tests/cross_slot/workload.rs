@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_core::{Check, Cost, Operation, Policy, Request};
+use tollgate_algorithms::{Check, Cost, Operation, Policy, Request};
 use tollgate_redis::{RedisOptions, RedisStore, Reply, TimedRequest};
 use tollgate_simulator::{Cluster, World};
-use tollgate_store::Key;
+use tollgate_state::Key;
 
 const CHECK: Operation = Operation::Check { lease: None };
 const REQUESTS: u64 = 16;
@@ -16,7 +16,7 @@ const LIMIT: u64 = 5;
 const TICK: Duration = Duration::from_millis(1);
 
 fn named(name: &str, limits: &str) -> Policy {
-    Policy::new(name, tollgate_core::parse_limits(limits).unwrap()).unwrap()
+    Policy::new(name, tollgate_algorithms::parse_limits(limits).unwrap()).unwrap()
 }
 
 /// The policy of the key that all requests share, and of the key of each.

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use tollgate::Limit;
-use tollgate_core::{Anomalies, CheckContext, Id, KeyState, Operation, Policy, Timestamp, decide};
+use tollgate_algorithms::{
+    Anomalies, CheckContext, Id, KeyState, Operation, Policy, Timestamp, decide,
+};
 use tollgate_load::verify::Admission;
 
 /// The start of a window of every length below a week.

@@ -5,7 +5,7 @@
 use foldhash::HashMap;
 use hashbrown::HashTable;
 use tollgate::{Listed, Operation, Policy, Timestamp};
-use tollgate_core::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
+use tollgate_algorithms::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
 
 use crate::convert::{index, to_u32, to_u64};
 use crate::report::{Amount, Bins, RequestOutcome};

@@ -1,7 +1,7 @@
 //! Finds the lowest limits that deny at most a given share of the keys.
 
 use tollgate::{Kind, Limit, Policy, Spec};
-use tollgate_core::KeyState;
+use tollgate_algorithms::KeyState;
 
 use super::partition::{Partition, admits};
 use crate::convert::{index, to_u64};

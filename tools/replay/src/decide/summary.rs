@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tollgate::{Micros, Timestamp};
-use tollgate_core::KeyState;
+use tollgate_algorithms::KeyState;
 
 use super::partition::{Column, Keys, MAX_DECISIONS, Partition, Tally, WINDOWS};
 use super::suggest::{KeyTrace, suggest, take_traces};

@@ -1,7 +1,7 @@
 //! What this process holds of the quota of one key.
 
 use fastrand::Rng;
-use tollgate_core::{Cost, Decision, Limit, MIN_LEASE, Micros, Reason, Timestamp};
+use tollgate_algorithms::{Cost, Decision, Limit, MIN_LEASE, Micros, Reason, Timestamp};
 
 use super::super::key_table::PolicyKey;
 
@@ -341,8 +341,8 @@ fn within(rate: u64, time: Micros) -> u64 {
 mod tests {
     use super::*;
     use crate::MemoryLimiter;
-    use tollgate_core::{Check, Policy, Source};
-    use tollgate_store::{Key, ManualClock};
+    use tollgate_algorithms::{Check, Policy, Source};
+    use tollgate_state::{Key, ManualClock};
 
     /// A lease on a store, and the time of both.
     struct Fixture {

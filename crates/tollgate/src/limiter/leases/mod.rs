@@ -11,9 +11,9 @@ mod simulation;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_core::{Check, Cost, Decision, Micros, Operation, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Decision, Micros, Operation, Request, Timestamp};
 use tollgate_redis::RedisStore;
-use tollgate_store::{Store, monotonic_micros, wall_micros};
+use tollgate_state::{Store, monotonic_micros, wall_micros};
 
 use super::key_table::{KeyTable, MAX_KEY_LEN, MAX_SHARD_LEN, PolicyKey};
 use key::{Charge, KeyLease, Now, Unspent};

@@ -9,8 +9,8 @@
 )]
 
 use fastrand::Rng;
-use tollgate_core::{Check, Cost, Decision, Micros, Operation, Policy, Request, Timestamp};
-use tollgate_store::{Key, ManualClock};
+use tollgate_algorithms::{Check, Cost, Decision, Micros, Operation, Policy, Request, Timestamp};
+use tollgate_state::{Key, ManualClock};
 
 use super::key::Now;
 use super::{LeaseCharge, Leases, Refund, leased_check};

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Check, Cost, Inspection, Operation, Policy, Request, Timestamp};
+use tollgate_algorithms::{Check, Cost, Inspection, Operation, Policy, Request, Timestamp};
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
-use tollgate_store::{Key, StoreError};
+use tollgate_state::{Key, StoreError};
 
 use super::pending::{Attempt, Charge, ChargeOutcome, KeyName, PendingKey, charges, outcome};
 use super::{Keys, LocalFallback};

@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
-use tollgate_core::{
+use tollgate_algorithms::{
     Check, Cost, Decision, OnStoreError, Operation, Policy, Reason, Request, Source, Timestamp,
     fall_back,
 };
-use tollgate_store::{Answer, Clock, StoreError};
+use tollgate_state::{Answer, Clock, StoreError};
 
 use super::membership::Membership;
 use super::shares::{Share, Shares};
@@ -328,7 +328,7 @@ fn name(check: &Check<'_>) -> KeyName {
 fn mark_degraded(decision: &mut Decision, check: &Check<'_>) {
     decision.degraded = true;
     decision.source = Source::Fallback;
-    let capacity = check.policy.limits().iter().map(tollgate_core::Limit::capacity).min();
+    let capacity = check.policy.limits().iter().map(tollgate_algorithms::Limit::capacity).min();
     if decision.never && capacity.is_some_and(|capacity| check.cost.get() <= capacity) {
         // Only the share is too small.
         decision.never = false;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use tokio::time::Instant;
-use tollgate_core::{Cost, Id, Inspection, Operation, Policy, Timestamp};
+use tollgate_algorithms::{Cost, Id, Inspection, Operation, Policy, Timestamp};
 use tollgate_redis::Reply;
-use tollgate_store::StoreError;
+use tollgate_state::StoreError;
 
 use crate::limiter::shares::Share;
 

@@ -8,7 +8,7 @@ use opentelemetry::trace::{Span, SpanKind, Tracer};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracer;
-use tollgate_server::DECISIONS;
+use tollgate_daemon::DECISIONS;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::filter_fn;

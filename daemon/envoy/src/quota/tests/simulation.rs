@@ -14,7 +14,7 @@ use hyper::header::HeaderMap;
 use tollgate::{ManualClock, MemoryLimiter, Micros, Timestamp};
 use tollgate_config::Config;
 use tollgate_engine::{ActiveConfig, Engine, PeerAddress, Remote};
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 
 use crate::EnvoyState;
 use crate::connection::Service;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use tollgate_server::{Layers, check_files};
+use tollgate_daemon::{Layers, check_files};
 use tollgate_testkit::Folder;
 
 use super::domain;

@@ -4,8 +4,8 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 
 use tollgate::MemoryLimiter;
-use tollgate_server::rules::{Match, Rule, RuleCheck, Rules, Template};
-use tollgate_server::{Config, Listeners, run};
+use tollgate_daemon::rules::{Match, Rule, RuleCheck, Rules, Template};
+use tollgate_daemon::{Config, Listeners, run};
 
 use crate::support::daemon::{Daemon, POLICIES};
 use crate::support::wait_until_ready;

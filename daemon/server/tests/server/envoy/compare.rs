@@ -1,7 +1,7 @@
 //! `envoy.compare`: who reaches the compared service, and what it receives.
 
 use tokio::net::TcpListener;
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::Events;
 
 use super::access::{LIMITS, call};

@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use hyper::client::conn::http2::SendRequest;
 use hyper::{Request, Response};
 use tokio::net::TcpStream;
-use tollgate_server::{Config, Stop};
+use tollgate_daemon::{Config, Stop};
 
 use super::client::{call, connect};
 use crate::support::certificates::Authority;

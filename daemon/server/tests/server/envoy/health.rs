@@ -1,6 +1,6 @@
 //! `grpc.health.v1`: four service names; not serving from the start of the drain.
 
-use tollgate_server::Stop;
+use tollgate_daemon::Stop;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 use tonic_health::pb::health_check_response::ServingStatus;

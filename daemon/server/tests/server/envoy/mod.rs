@@ -15,7 +15,7 @@ mod statuses;
 mod store;
 
 use tollgate::Micros;
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::Folder;
 
 use crate::support::daemon::Daemon;

@@ -13,7 +13,7 @@ use envoy_types::pb::envoy::service::rate_limit_quota::v3::{
 use envoy_types::pb::envoy::r#type::v3::rate_limit_strategy::Strategy;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::Server;
 use tonic::{Code, Status, Streaming};
 

@@ -215,7 +215,7 @@ fn the_checked_in_descriptors_are_up_to_date() {
     }
     assert!(
         std::fs::read(&path).is_ok_and(|actual| actual == expected),
-        "{FILE} is not up to date; update it with UPDATE=1 cargo test -p tollgate-server --test \
+        "{FILE} is not up to date; update it with UPDATE=1 cargo test -p tollgate-daemon --test \
          server descriptors"
     );
 }

@@ -2,7 +2,7 @@
 
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
-use tollgate_server::CompatHeaders;
+use tollgate_daemon::CompatHeaders;
 
 use super::client::{Client, connect, parse_request, send};
 use super::{config, start};

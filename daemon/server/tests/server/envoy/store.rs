@@ -1,7 +1,7 @@
 //! The service on a real Redis or Valkey, also while the store is unavailable.
 
 use tollgate::{OnStoreError, Policy};
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 use tollgate_testkit::Server;
 use tonic::Code;
 

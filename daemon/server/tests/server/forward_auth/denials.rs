@@ -1,7 +1,7 @@
 //! Allowed and denied requests.
 
 use tollgate::Micros;
-use tollgate_server::rules::{Jwt, OnNoRule};
+use tollgate_daemon::rules::{Jwt, OnNoRule};
 
 use super::problem_documents::{DENIED, body};
 use super::*;

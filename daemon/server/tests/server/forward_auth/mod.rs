@@ -5,8 +5,8 @@ mod errors;
 mod problem_documents;
 mod spoofing;
 
-use tollgate_server::Config;
-use tollgate_server::rules::{
+use tollgate_daemon::Config;
+use tollgate_daemon::rules::{
     HostPattern, Match, Networks, OnMissing, PathPattern, Rule, RuleCheck, Rules, Template,
 };
 

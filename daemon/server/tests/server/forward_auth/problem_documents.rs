@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tollgate::{Cost, Policies, Policy};
-use tollgate_server::rules::OnNoRule;
+use tollgate_daemon::rules::OnNoRule;
 
 use super::*;
 

@@ -5,8 +5,8 @@ use std::fs;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tollgate::MemoryLimiter;
+use tollgate_daemon::{Config, Listeners, TokenConfig, run};
 use tollgate_engine::WRONG_TOKEN_DELAY;
-use tollgate_server::{Config, Listeners, TokenConfig, run};
 use tollgate_testkit::{Folder, Server};
 
 use crate::resp::RespClient;

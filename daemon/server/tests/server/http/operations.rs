@@ -2,7 +2,7 @@
 
 use tokio::io::AsyncWriteExt;
 use tollgate::Micros;
-use tollgate_core::MAX_KEY_LEN;
+use tollgate_algorithms::MAX_KEY_LEN;
 
 use crate::openapi;
 use crate::support::ID;

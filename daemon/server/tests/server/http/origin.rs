@@ -1,6 +1,6 @@
 //! Requests that a web page makes a browser send.
 
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 use crate::support::client::{Response, encode_request};
 use crate::support::daemon::{Daemon, POLICIES};

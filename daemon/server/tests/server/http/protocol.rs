@@ -3,7 +3,7 @@
 
 use hyper::{Request, Version};
 use tokio::net::TcpStream;
-use tollgate_server::{Config, HeaderStyle};
+use tollgate_daemon::{Config, HeaderStyle};
 
 use crate::support::client::encode_request;
 use crate::support::connect_http2;

@@ -1,7 +1,7 @@
 //! Queries of what policies track: rights, privacy, notes and repeated requests.
 
 use serde_json::{Value, json};
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 use super::access;
 use crate::forward_auth::ForwardedRequest;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use tollgate_server::Config;
+use tollgate_daemon::Config;
 
 use super::{DOCUMENT, assert_documented, gateways, operation};
 use crate::http::access::{bearer, token};

@@ -95,7 +95,7 @@ async fn the_checked_in_document_is_the_one_that_is_served() {
     let served = daemon.connect().await.get("/openapi.json").await.unwrap();
     assert_eq!((served.status, served.header("content-type")), (200, Some("application/json")));
     let file = "docs/openapi.json";
-    tollgate_testkit::assert_up_to_date(file, &served.body, "tollgate-server", "server");
+    tollgate_testkit::assert_up_to_date(file, &served.body, "tollgate-daemon", "server");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tollgate::{ManualClock, MemoryLimiter, Timestamp};
-use tollgate_server::{Config, RespReplay};
+use tollgate_daemon::{Config, RespReplay};
 
 use super::{RespClient, encode, encode_words};
 use crate::metrics::{assert_lines, page};

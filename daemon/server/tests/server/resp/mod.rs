@@ -16,7 +16,7 @@ use std::vec;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tollgate_server::resp_reference;
+use tollgate_daemon::resp_reference;
 
 use crate::support::TIMEOUT;
 use crate::support::daemon::Daemon;
@@ -218,5 +218,5 @@ fn encode_words(command: &str) -> Vec<u8> {
 #[test]
 fn the_command_reference_is_up_to_date() {
     let (file, expected) = ("docs/resp.md", resp_reference());
-    tollgate_testkit::assert_up_to_date(file, &expected, "tollgate-server", "server");
+    tollgate_testkit::assert_up_to_date(file, &expected, "tollgate-daemon", "server");
 }

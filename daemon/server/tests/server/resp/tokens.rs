@@ -1,8 +1,8 @@
 //! Tokens: scopes, policies and authentication commands.
 
 use tokio::time::Instant;
+use tollgate_daemon::Config;
 use tollgate_engine::WRONG_TOKEN_DELAY;
-use tollgate_server::Config;
 
 use super::RespClient;
 use crate::http::access;

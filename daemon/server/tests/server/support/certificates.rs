@@ -8,7 +8,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
-use tollgate_server::{Tls, TlsConfig};
+use tollgate_daemon::{Tls, TlsConfig};
 use tollgate_testkit::Folder;
 
 /// The PEM of an encrypted key.

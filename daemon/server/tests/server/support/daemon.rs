@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tollgate::{Limiter, ManualClock, Timestamp};
-use tollgate_server::{
+use tollgate_daemon::{
     Config, ConfigErrors, Listener, Listeners, Operators, Reload, Stop, Tls, run,
 };
 use tollgate_testkit::Server;

@@ -10,7 +10,7 @@ use envoy_types::pb::google::protobuf::Any;
 use envoy_types::pb::ratelimit::config::ratelimit::v3::{
     RateLimitConfig, RateLimitDescriptor, RateLimitPolicy, RateLimitUnit,
 };
-use tollgate_server::{Config, XdsOptions};
+use tollgate_daemon::{Config, XdsOptions};
 
 use self::control_plane::{ControlPlane, Session, resource};
 use crate::envoy::check_all;

@@ -7,7 +7,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use tollgate_server::XdsTls;
+use tollgate_daemon::XdsTls;
 
 use super::control_plane::ControlPlane;
 use super::{open_and_push, start_with_options, wait_for_readiness};

@@ -3,7 +3,7 @@
 use rustls::pki_types::CertificateDer;
 use tollgate::Timestamp;
 use tollgate_engine::ClientCertificate;
-use tollgate_store::Clock;
+use tollgate_state::Clock;
 use x509_cert::Certificate;
 use x509_cert::der::{DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
