@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tollgate::{Micros, Timestamp};
 use tollgate_state::Clock;
 use tollgate_testkit::{GatewayKind, Server};
@@ -56,24 +56,29 @@ fn load(setup: &Setup, clock: &Clock, pause: Duration, end: Timestamp) -> Vec<Ad
     }
 }
 
-/// Checks that in no interval more was admitted than the limit does. A request was decided at some
-/// time between its beginning and its end.
+/// Checks that in no interval more was admitted than the limit does.
 #[track_caller]
-fn check_bound(mut admissions: Vec<Admission>) {
+fn check_bound(admissions: Vec<Admission>) {
+    assert_eq!(excess(admissions), 0);
+}
+
+/// The most requests above the limit in any interval. A request was decided at some time between its
+/// beginning and its end.
+fn excess(mut admissions: Vec<Admission>) -> u64 {
     const SECOND: u64 = 1_000_000;
     admissions.sort_by_key(|(_, received)| *received);
-    let Some((first, _)) = admissions.iter().min().copied() else { return };
+    let Some((first, _)) = admissions.iter().min().copied() else { return 0 };
     // Millionths of tokens, more than enough to subtract those of the whole test.
     let offset = u64::try_from(admissions.len()).unwrap() * SECOND + RATE * 1_000 * SECOND;
     let tokens = |time: Timestamp| RATE * time.duration_since(first).get();
     // The least of the earlier requests without the tokens until then.
-    let mut least = u64::MAX;
+    let (mut least, mut most) = (u64::MAX, 0);
     for (earlier, (sent, received)) in (0..).zip(&admissions) {
         least = least.min(offset + earlier * SECOND - tokens(*sent));
         let level = offset + (earlier + 1) * SECOND - tokens(*received);
-        let level = level.saturating_sub(least);
-        assert!(level <= BURST * SECOND, "{level} millionths at request {earlier}");
+        most = most.max(level.saturating_sub(least));
     }
+    most.saturating_sub(BURST * SECOND).div_ceil(SECOND)
 }
 
 #[test]
@@ -174,4 +179,37 @@ fn a_daemon_that_is_stopped_for_long_does_not_let_envoy_exceed_the_limit() {
     let last = admissions.last().unwrap().0;
     assert!(end.duration_since(last) < Micros::from_secs(3), "it does not return");
     check_bound(admissions);
+}
+
+/// The other Envoy gets its share meanwhile. The one that was stopped finds an assignment that was sent
+/// before, and applies it as if it were new.
+#[test]
+fn an_envoy_that_is_stopped_for_long_exceeds_the_limit_by_its_share_at_most() {
+    let Some(store) = start_store() else { return };
+    let setups = [(); 2].map(|()| start(&store, Options::default()));
+    let stopped = Pid::from_raw(setups[0].gateway.pid().try_into().unwrap()).unwrap();
+    let clock = Clock::system();
+    let begin = clock.now();
+    let [late, stop_end, end] =
+        [46, 52, 62].map(|span| begin.saturating_add(Micros::from_secs(span)));
+    let [first, other] = thread::scope(|scope| {
+        let threads = setups.each_ref().map(|setup| {
+            let clock = &clock;
+            scope.spawn(move || load(setup, clock, Duration::from_millis(4), end))
+        });
+        thread::sleep(Duration::from_secs(12));
+        kill_process(stopped, Signal::STOP).unwrap();
+        thread::sleep(Duration::from_secs(40));
+        kill_process(stopped, Signal::CONT).unwrap();
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let during = other.iter().filter(|(sent, _)| (late..stop_end).contains(sent)).count();
+    let later = first.iter().filter(|(sent, _)| *sent > stop_end).count();
+    let excess = excess([first, other].concat());
+    println!("{excess} requests above the limit; the other had {during} of {}", 6 * RATE);
+    println!("the first one admitted {later} after the stop");
+    // Its tokens, and its rate as long as an assignment lasts: it has about half of both.
+    assert!(excess <= (BURST + 10 * RATE) * 3 / 4, "{excess}");
+    assert!(u64::try_from(during).unwrap() >= 6 * RATE * 7 / 10, "{during}");
+    assert!(later > 0);
 }

@@ -47,7 +47,7 @@ pub(crate) enum Filter {
 /// The running programs, each on its own port.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    _gateway: Gateway,
+    pub(crate) gateway: Gateway,
     pub(crate) daemon: Daemon,
     pub(crate) upstream: Upstream,
     pub(crate) port: Port,
@@ -115,7 +115,7 @@ impl Setup {
         let gateway = Gateway::start(kind, &files.collect::<Vec<_>>(), &port);
         upstream.take();
         Self {
-            _gateway: gateway,
+            gateway,
             daemon,
             upstream,
             port,

@@ -48,6 +48,8 @@ pub struct QuotaStats {
     pub store_errors: Counter,
     /// Assignments that were discarded because the store took too long.
     pub late: Counter,
+    /// Clients that stopped reporting, and may apply an assignment late.
+    pub silent: Counter,
     /// Lookups of buckets whose limit cannot be divided, or that have none.
     pub refused: Counter,
     refusals: LogThrottle,

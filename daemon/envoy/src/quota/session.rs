@@ -48,6 +48,8 @@ pub(super) struct Session {
     active: Arc<ActiveConfig>,
     domain: String,
     reported: Timestamp,
+    /// Whether it was found silent since.
+    was_silent: bool,
     buckets: HashMap<BucketId, Bucket>,
     /// Buckets to abandon, and when the next of them are.
     rejected: Vec<BucketId>,
@@ -81,6 +83,7 @@ impl Session {
             active,
             domain: String::new(),
             reported: now,
+            was_silent: false,
             buckets: HashMap::new(),
             rejected: Vec::new(),
             rejection: now,
@@ -90,7 +93,7 @@ impl Session {
     /// Notes the reports of a message.
     pub(super) fn receive(&mut self, message: RateLimitQuotaUsageReports) {
         let now = self.clock.now();
-        self.reported = now;
+        (self.reported, self.was_silent) = (now, false);
         self.service.state.quota.reports.increment();
         // Envoy sends the domain in each message, others only in the first one.
         if !message.domain.is_empty() {
@@ -136,6 +139,15 @@ impl Session {
         due.map(|due| due.duration_since(now))
     }
 
+    /// Whether the client stopped reporting. Counts it once.
+    fn is_silent(&mut self, now: Timestamp) -> bool {
+        let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
+        if is_silent && !std::mem::replace(&mut self.was_silent, true) {
+            self.service.state.quota.silent.increment();
+        }
+        is_silent
+    }
+
     /// The response with the assignments that are due.
     ///
     /// # Errors
@@ -147,6 +159,7 @@ impl Session {
             self.active = Arc::clone(&active);
             self.buckets.values_mut().for_each(|bucket| bucket.due = now);
         }
+        let is_silent = self.is_silent(now);
         let Service { engine, state, remote } = &self.service;
         let head = RequestHead::without_target(&self.headers);
         let context = EnvoyContext::authenticate(state, engine, &active, remote, head)
@@ -160,7 +173,6 @@ impl Session {
                 Answer::Abandon.add_to(&mut actions, &id);
             }
         }
-        let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
         let due = self.buckets.iter_mut().filter(|(_, bucket)| bucket.due <= now);
         let (mut ids, mut entries, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
         for (id, bucket) in due.take(MAX_ANSWERS) {

@@ -183,6 +183,8 @@ families! {
         "Messages with reports about buckets.";
     QUOTA_RESPONSES: Counter "tollgate_quota_responses_total" []
         "Messages with assignments.";
+    QUOTA_SILENT: Counter "tollgate_quota_silent_clients_total" []
+        "Clients that sent no report for 15 seconds, and may apply an assignment late.";
     QUOTA_FAILED: Counter "tollgate_quota_failed_assignments_total" ["reason"]
         "Assignments that were not made: store (it is unavailable), late (it took longer than a second) or refused (the limit cannot be divided, or there is none).";
     COMPARED_REQUESTS: Counter "tollgate_compared_requests_total" ["result"]

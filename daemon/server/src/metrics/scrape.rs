@@ -277,6 +277,7 @@ fn quota(page: &mut Page, quota: &QuotaStats) {
     page.sample(&QUOTA_BUCKETS, &[], Value::Whole(quota.buckets.load(Ordering::Relaxed)));
     page.sample(&QUOTA_REPORTS, &[], Value::Whole(quota.reports.get()));
     page.sample(&QUOTA_RESPONSES, &[], Value::Whole(quota.responses.get()));
+    page.sample(&QUOTA_SILENT, &[], Value::Whole(quota.silent.get()));
     for (reason, count) in
         [("store", &quota.store_errors), ("late", &quota.late), ("refused", &quota.refused)]
     {

@@ -385,17 +385,22 @@ async fn shares_follow_the_load() {
 }
 
 #[tokio::test]
-async fn a_silent_client_gets_nothing_more() {
+async fn a_silent_client_is_counted_once_and_gets_nothing_more() {
     let mut simulation = Simulation::new(1, (1_000, 1_000), 1, Micros::from_millis(5));
     simulation.add_client(100_000);
-    simulation.run(Micros::from_secs(12)).await;
-    let last_report = simulation.clients[0].reported;
-    simulation.clients[0].next_report = Timestamp::MAX;
-    simulation.run(Micros::from_secs(40)).await;
-    let (_, expiry) = simulation.clients[0].assignment.unwrap();
-    let span = expiry.duration_since(last_report);
-    // 15 s without a report, and the life of the last assignment.
-    assert!(span <= Micros::from_millis(25_100), "{span:?}");
+    for silences in 1..=2 {
+        simulation.run(Micros::from_secs(12)).await;
+        assert_eq!(simulation.state.quota.silent.get(), silences - 1);
+        let last_report = simulation.clients[0].reported;
+        simulation.clients[0].next_report = Timestamp::MAX;
+        simulation.run(Micros::from_secs(40)).await;
+        assert_eq!(simulation.state.quota.silent.get(), silences);
+        let (_, expiry) = simulation.clients[0].assignment.unwrap();
+        let span = expiry.duration_since(last_report);
+        // 15 s without a report, and the life of the last assignment.
+        assert!(span <= Micros::from_millis(25_100), "{span:?}");
+        simulation.clients[0].next_report = simulation.clock.now();
+    }
 }
 
 #[tokio::test]
