@@ -15,7 +15,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut build = process::cargo(root, "build");
     build.args(["--package", "tollgate-algorithms", "--lib", "--target-dir"]).arg(&target);
     process::run(build)?;
-    process::run(proof(root, &target.join("debug/libtollgate_core.rlib")))
+    process::run(proof(root, &target.join("debug/libtollgate_algorithms.rlib")))
 }
 
 fn proof(root: &Path, library: &Path) -> Command {
@@ -42,7 +42,7 @@ mod tests {
         let folder = env::temp_dir().join(format!("xtask-no-std-{name}-{}", std::process::id()));
         fs::create_dir_all(folder.join("deps")).unwrap();
         fs::write(folder.join("core.rs"), source).unwrap();
-        let library = folder.join("libtollgate_core.rlib");
+        let library = folder.join("libtollgate_algorithms.rlib");
         let mut compile = Command::new("rustc");
         let arguments = "--edition 2024 --crate-type rlib --crate-name tollgate_algorithms";
         compile.args(arguments.split(' '));
