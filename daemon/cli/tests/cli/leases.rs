@@ -65,7 +65,7 @@ fn killed_and_stopped_daemons_never_let_a_leased_limit_be_exceeded() {
     );
     let mut daemons: Vec<_> = (0..DAEMONS).map(|_| Daemon::with_config(&yaml, |c| c)).collect();
     let start = Instant::now();
-    let clients: Vec<_> = (1..)
+    let mut clients: Vec<_> = (1..)
         .zip(&daemons)
         .map(|(rank, daemon)| {
             let (address, pause) = (daemon.address().to_owned(), Duration::from_micros(300 * rank));
@@ -74,12 +74,11 @@ fn killed_and_stopped_daemons_never_let_a_leased_limit_be_exceeded() {
             spawn(move || check_until(end, &address, start, pause))
         })
         .collect();
-    sleep(Duration::from_millis(FAULT));
+    let (mut admitted, mut leased) = clients.remove(0).join().unwrap();
     daemons[0].kill();
     daemons[1].signal(Signal::STOP);
     sleep(Duration::from_millis(250));
     daemons[1].signal(Signal::CONT);
-    let (mut admitted, mut leased) = (Vec::new(), 0);
     for client in clients {
         let seen = client.join().unwrap();
         admitted.extend(seen.0);
