@@ -137,9 +137,10 @@ async fn a_name_that_moves_to_another_server_is_followed() {
     let store = open(&proxy.url());
     let limits = policy("1000/d fixed");
     let _ = check(&store, &limits, b"k").await.unwrap();
-    // A planned failover: the old server becomes a replica and keeps its connections.
+    // A planned failover: the old server becomes a replica and keeps its connections. It never
+    // synchronises, because a server that loads a snapshot would reply with another error.
     proxy.move_to(&new);
-    old.command(&["REPLICAOF", "127.0.0.1", &new.port().to_string()]);
+    old.command(&["REPLICAOF", "127.0.0.1", "1"]);
     wait_until("the new server", async || check(&store, &limits, b"k").await.is_ok()).await;
     assert!(remaining(&store, &limits, b"k").await < 1_000);
     assert!(!new.keys("tollgate").is_empty());

@@ -48,7 +48,7 @@ pub(super) struct Session {
     active: Arc<ActiveConfig>,
     domain: String,
     reported: Timestamp,
-    /// Whether it was found silent since.
+    /// Whether it was counted as silent since.
     was_silent: bool,
     buckets: HashMap<BucketId, Bucket>,
     /// Buckets to abandon, and when the next of them are.
@@ -139,8 +139,8 @@ impl Session {
         due.map(|due| due.duration_since(now))
     }
 
-    /// Whether the client stopped reporting. Counts it once.
-    fn is_silent(&mut self, now: Timestamp) -> bool {
+    /// Returns whether the client has stopped reporting, and counts it the first time.
+    fn check_silence(&mut self, now: Timestamp) -> bool {
         let is_silent = now.duration_since(self.reported) > MAX_SILENCE;
         if is_silent && !std::mem::replace(&mut self.was_silent, true) {
             self.service.state.quota.silent.increment();
@@ -159,7 +159,7 @@ impl Session {
             self.active = Arc::clone(&active);
             self.buckets.values_mut().for_each(|bucket| bucket.due = now);
         }
-        let is_silent = self.is_silent(now);
+        let is_silent = self.check_silence(now);
         let Service { engine, state, remote } = &self.service;
         let head = RequestHead::without_target(&self.headers);
         let context = EnvoyContext::authenticate(state, engine, &active, remote, head)

@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// The decisions for which one key may be written, and the keys that may be written in any case.
 const DECISIONS_PER_WRITE: u64 = 256;
 const MIN_WRITES: usize = 256;
-/// The length of a queue from which on it may have to be cleaned.
+/// Shorter queues are not cleaned.
 const MIN_CLEANED: usize = 1024;
 
 /// What waits for a key.
@@ -87,7 +87,7 @@ impl Entry {
 }
 
 impl Queue {
-    /// Adds a key. Removes the keys that were written, when they are the most.
+    /// Adds a key. Before, removes the keys that were written, if they may be more than half.
     fn push(&mut self, place: Place, keys: &HashTable<Entry>) {
         let Queue(places) = self;
         if places.len() >= MIN_CLEANED.max(2 * keys.len()) {
@@ -164,7 +164,7 @@ impl Pending {
         true
     }
 
-    /// How many keys the next write may have: a write of a key costs the server as much as ten
+    /// How many keys the next write may have: a write of a key costs the server as much as six
     /// decisions, and all writes together must cost it little beside the decisions.
     pub(super) fn budget(&self) -> usize {
         let share = usize::try_from(self.new_decisions / DECISIONS_PER_WRITE).unwrap_or(usize::MAX);
