@@ -12,10 +12,10 @@ use crate::peers::{GUBERNATOR, THROTTLECRAB};
 use crate::servers::{Server, file};
 
 /// A server, and the request of a check. The word KEY in the body becomes a random key.
-struct Target {
-    server: Server,
-    path: &'static str,
-    body: &'static str,
+pub(crate) struct Target {
+    pub(crate) server: Server,
+    pub(crate) path: &'static str,
+    pub(crate) body: &'static str,
 }
 
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
@@ -76,7 +76,7 @@ fn gubernator(report: &mut Report) -> Result<Option<Target>> {
     Ok(Some(Target { server, path: "/v1/GetRateLimits", body }))
 }
 
-fn measure(target: &Target, seconds: u64) -> Result<Sample> {
+pub(crate) fn measure(target: &Target, seconds: u64) -> Result<Sample> {
     target.server.measure(|| load(target, seconds))
 }
 

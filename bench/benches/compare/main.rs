@@ -12,6 +12,7 @@
 
 mod grpc;
 mod http;
+mod leased;
 mod memory;
 mod peers;
 mod redis;
@@ -43,6 +44,7 @@ const GROUPS: &[Group] = &[
     Group { name: "grpc", run: grpc::run, is_default: true },
     Group { name: "redis", run: redis::run, is_default: true },
     Group { name: "redis-tables", run: redis::run_tables, is_default: false },
+    Group { name: "leased", run: leased::run, is_default: true },
     Group { name: "track", run: track::run, is_default: true },
     Group { name: "replay", run: replay::run, is_default: true },
     Group { name: "growth", run: grow, is_default: true },

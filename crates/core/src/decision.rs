@@ -203,6 +203,7 @@ impl Decision {
     /// assert_eq!(later.retry_after, Some(Micros::from_secs(2)));
     /// assert_eq!(later.time.as_micros(), 1_000_000);
     /// ```
+    #[inline]
     pub fn repeated_after(&self, elapsed: Micros) -> Decision {
         let mut later = self.clone();
         let pass =
@@ -230,6 +231,7 @@ impl Decision {
 
     /// The decision about a cost that is spent from what this decision has charged, this much later.
     /// `left` of it remains. The time stays that of the charge, so that a refund finds it.
+    #[inline]
     pub fn spent_from_lease(&self, cost: Cost, left: u64, elapsed: Micros) -> Decision {
         let mut spent = self.repeated_after(elapsed);
         (spent.source, spent.granted, spent.time) = (Source::Lease, cost.get(), self.time);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate::{Limiter, LimiterStats, Policy, Source};
+use tollgate::{Cost, Limiter, LimiterStats, Policy, Source};
 use tollgate_testkit::Server;
 
 const PROCESSES: usize = 10;
@@ -91,4 +91,33 @@ async fn an_operation_on_a_key_ends_its_lease() {
     assert!(checks().await.allowed);
     let _ = limiter.block(&policy, "k", None).await.unwrap();
     assert!(!limiter.check(&policy, "k").await.allowed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_is_decided_at_once_only_with_quota_of_this_process() {
+    let server = Server::start();
+    let exact = Policy::named("exact", "1000/min fixed").unwrap();
+    let leased = Policy::named("leased", "1000/min fixed").unwrap().leased(None).unwrap();
+    let memory = Limiter::memory();
+    assert!(memory.check_now(&exact, "k", Cost::ONE).unwrap().allowed);
+    let limiter = open(&server).await.remove(0);
+    let decision = async |policy| {
+        // Enough requests for a lease, and time for its charge.
+        for _ in 0..50 {
+            let _ = limiter.check(policy, "k").await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        limiter.check_now(policy, "k", Cost::ONE)
+    };
+    assert_eq!(decision(&exact).await, None);
+    let spent = decision(&leased).await.unwrap();
+    assert!(spent.allowed && spent.source == Source::Lease, "{spent:?}");
+    let left = limiter.inspect(&leased, "k").await.unwrap().limits[0].remaining;
+    assert!(left < 1_000 - 51, "the store has charged more than was spent: {left}");
+    // Neither another key nor a cost that is not held, nor a key on a list.
+    assert_eq!(limiter.check_now(&leased, "other", Cost::ONE), None);
+    assert_eq!(limiter.check_now(&leased, "k", Cost::from(1_000)), None);
+    let denied = leased.clone().with_deny_list(["k"].into_iter().collect());
+    assert_eq!(limiter.check_now(&denied, "k", Cost::ONE), None);
+    assert!(!limiter.check(&denied, "k").await.allowed);
 }

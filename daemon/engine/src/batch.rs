@@ -22,8 +22,8 @@ use crate::resolution::resolve;
 /// miss it because it is long.
 const MAX_STORE_BATCH: usize = 256;
 
-/// Executes the requests that a connection has pipelined. On the memory store each is executed at
-/// once; on others they are collected and executed together. Decisions are counted once for the
+/// Executes the requests that a connection has pipelined. Those that need no answer of the store are
+/// executed at once; the others are collected and executed together. Decisions are counted once for the
 /// whole batch when it is dropped.
 #[derive(Debug)]
 pub struct Batch<'a> {
@@ -87,8 +87,8 @@ impl<'a> Batch<'a> {
         self.memory
     }
 
-    /// The fast path of a plain check on the memory store: no allocation, no dynamic dispatch.
-    /// Absent on other stores.
+    /// The fast path of a plain check that needs no answer of the store: no allocation, no dynamic
+    /// dispatch. Absent if the store has to decide.
     #[inline]
     pub fn check(
         &mut self,
@@ -97,7 +97,10 @@ impl<'a> Batch<'a> {
         cost: Cost,
         note: Option<&str>,
     ) -> Option<Decision> {
-        let decision = self.memory?.check_cost(policy, key, cost);
+        let decision = match self.memory {
+            Some(memory) => memory.check_cost(policy, key, cost),
+            None => self.engine.limiter().check_now(policy, key, cost)?,
+        };
         self.meter.count_one(policy, key.as_bytes(), cost, note, &decision);
         Some(decision)
     }

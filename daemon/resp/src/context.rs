@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use tollgate::Key;
+use tollgate::{Cost, Decision, Key, Policy};
 use tollgate_config::Bounds;
 use tollgate_engine::{
     Access, ActiveConfig, AuditRecord, Batch, Call, Digest, Engine, Principal, Remote, Surface,
@@ -250,6 +250,22 @@ impl<'s, 'a> CommandContext<'s, 'a> {
             return Err(long_key(bytes.len(), max_len));
         }
         Key::new(bytes).map_err(|error| Failure::bad(error.to_string()))
+    }
+
+    /// Decides a plain check, if that needs no answer of the store. Checks that follow one for the store
+    /// wait with it, so that they are decided in order.
+    #[inline]
+    pub(super) fn check_now(
+        &mut self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        note: Option<&str>,
+    ) -> Option<Decision> {
+        if !self.batch.calls.is_empty() {
+            return None;
+        }
+        self.batch.engine_batch.check(policy, key, cost, note)
     }
 
     /// Executes a call on the memory store at once. On another store, queues it for the end of the

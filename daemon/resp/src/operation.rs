@@ -169,12 +169,8 @@ impl<'s> OperationRequest<'s> {
             && more.is_empty()
         {
             let key = Key::new(&first.key).map_err(|error| Failure::bad(error.to_string()))?;
-            if let Some(decision) = context.batch.engine_batch.check(
-                &first.policy,
-                key,
-                first.cost,
-                first.note.as_deref(),
-            ) {
+            let note = first.note.as_deref();
+            if let Some(decision) = context.check_now(&first.policy, key, first.cost, note) {
                 let hint = first.hint.as_deref();
                 decision::write(context.out, &first.policy, &decision, hint);
                 return Ok(());

@@ -113,6 +113,13 @@ impl Denials {
         }
     }
 
+    /// Follows an operation that is sent to the store: forgets the denials that it may end.
+    pub(super) fn follow(&self, request: &Request<'_>) {
+        if self.len.load(Ordering::Relaxed) > 0 && may_end_denials(request.operation) {
+            request.checks.iter().for_each(|check| self.forget(check));
+        }
+    }
+
     /// Notes the answer of the store to a request.
     pub(super) fn record(
         &self,
@@ -190,14 +197,13 @@ fn is_remembered(policy: &Policy, decision: &Decision) -> bool {
 
 /// Returns whether a denial of the keys of a request may no longer apply.
 fn ends_denials(request: &Request<'_>, answer: &Answer) -> bool {
-    match request.operation {
-        Operation::Check { .. }
-        | Operation::Take
-        | Operation::Reserve { .. }
-        | Operation::Acquire { .. } => answer.allowed(),
-        Operation::Peek | Operation::Renew { .. } => false,
-        _ => true,
-    }
+    let decides = request.operation.decides() && request.operation != Operation::Peek;
+    may_end_denials(request.operation) || (decides && answer.allowed())
+}
+
+/// Whether denials of keys may no longer apply after an operation other than a decision.
+fn may_end_denials(operation: Operation) -> bool {
+    !operation.decides() && !matches!(operation, Operation::Renew { .. })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::quality::RandomState;
+use foldhash::{fast, quality::RandomState};
 use tollgate_algorithms::{Check, Policy};
 
 pub(super) const SHARDS: usize = 16;
@@ -13,7 +13,7 @@ pub(super) const MAX_SHARD_LEN: usize = 4_096;
 /// The maximum length of a key.
 pub(super) const MAX_KEY_LEN: usize = 256;
 
-type Shard<V> = HashMap<u64, V>;
+type Shard<V> = HashMap<u64, V, fast::RandomState>;
 
 /// Values by the hash of a policy's name and a key.
 #[derive(Debug)]

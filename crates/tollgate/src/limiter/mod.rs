@@ -178,10 +178,31 @@ impl Limiter {
 
     /// Checks and charges a cost; a cost of 0 is a peek.
     pub async fn check_cost(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Decision {
-        if let Backend::Memory(memory) = &self.0 {
-            return memory.check_cost(policy, key, cost);
+        let mut buffer = KeyBuffer::new();
+        let key = key.as_key(&mut buffer);
+        match self.check_now(policy, key, cost) {
+            Some(decision) => decision,
+            None => self.decide_valid(Operation::Check { lease: None }, policy, key, cost).await,
         }
-        self.decide_valid(Operation::Check { lease: None }, policy, key, cost).await
+    }
+
+    /// As [`check_cost`](Self::check_cost), if that needs no answer of the store: always in memory, and
+    /// on Redis with the quota of a [leased](Policy::leased) policy that this process has. With `None`,
+    /// nothing was charged or counted.
+    #[inline]
+    #[must_use]
+    pub fn check_now(&self, policy: &Policy, key: impl AsKey, cost: Cost) -> Option<Decision> {
+        match &self.0 {
+            Backend::Memory(memory) => Some(memory.check_cost(policy, key, cost)),
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => {
+                policy.hold()?;
+                let mut buffer = KeyBuffer::new();
+                let key = key.as_key(&mut buffer);
+                redis.check_now(&Check::new(policy, &key).with_cost(cost))
+            }
+            Backend::Other(_) => None,
+        }
     }
 
     /// Returns what a check of this cost would decide; changes nothing.

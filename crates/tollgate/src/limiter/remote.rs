@@ -7,14 +7,15 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tollgate_algorithms::{
-    Decision, Inspection, NotationError, Operation, Policy, Request, Timestamp, fall_back,
+    Check, Decision, Inspection, Micros, NotationError, Operation, Policy, Request, Timestamp,
+    fall_back,
 };
 use tollgate_redis::{RedisStore, Reply, TimedRequest};
 use tollgate_state::{Answer, Clock, Failure, FailureKind, Key, StoreError};
 
 use super::denials::Denials;
 use super::histogram::LatencyHistogram;
-use super::leases::{self, LeaseCharge, Leases, leased_check};
+use super::leases::{self, FollowUp, LeaseCharge, Leases, leased_check};
 use super::local::LocalFallback;
 use super::stats::LimiterStats;
 use crate::guard::Waiters;
@@ -192,8 +193,10 @@ impl Remote {
                 timed.push(TimedRequest { request: *request, deadline });
             }
             answers.push(answer);
+            // The next requests are decided after it.
+            self.0.leases.follow(request);
+            self.0.denials.follow(request);
         }
-        requests.iter().for_each(|request| self.0.leases.follow(request));
         let sent_at = self.0.clock.now();
         let mut replies = self.0.store.decide_by(&timed).await.into_iter();
         let received_at = self.0.clock.now();
@@ -240,24 +243,49 @@ impl Remote {
         Some(decided)
     }
 
-    /// Decides a check from the quota that this process holds, and has it replenished in the background.
+    /// Decides a check of a leased policy from the quota that this process holds, if it has any.
+    #[inline]
+    pub(super) fn check_now(&self, check: &Check<'_>) -> Option<Decision> {
+        if check.policy.listed(check.key).is_some() {
+            return None;
+        }
+        let operation = Operation::Check { lease: None };
+        let request = Request { operation, checks: std::slice::from_ref(check), request_id: None };
+        self.leased_check(&request)?;
+        let mut follow_up = FollowUp::default();
+        let decision = self.0.leases.decide_now(check, leases::now(), &mut follow_up);
+        self.send(follow_up);
+        decision
+    }
+
+    /// Decides a check from the quota that this process holds, or counts it as demand for more.
     fn decide_from_lease(&self, request: &Request<'_>) -> Option<Decision> {
-        let (check, hold) = leased_check(request)?;
+        let (check, hold) = self.leased_check(request)?;
+        let mut follow_up = FollowUp::default();
+        let decision = self.0.leases.decide(check, hold, leases::now(), &mut follow_up);
+        self.send(follow_up);
+        decision
+    }
+
+    fn leased_check<'a>(&self, request: &Request<'a>) -> Option<(&'a Check<'a>, Micros)> {
         // What was admitted without the store is charged before more is, and a replay needs each decision
         // of the store.
         if self.0.local.pending() > 0 || self.0.store.has_own_clock() {
             return None;
         }
-        let result = self.0.leases.decide(check, hold, leases::now());
-        if let Some(charge) = result.charge {
+        leased_check(request)
+    }
+
+    /// Charges and refunds in the background what follows from a check.
+    fn send(&self, follow_up: FollowUp) {
+        if let Some(charge) = follow_up.charge {
             let remote = self.clone();
             self.0.runtime.spawn(async move { remote.charge_lease(charge).await });
         }
-        if let Some(refund) = result.refund {
+        if let Some(refund) = follow_up.refund {
             let store = self.0.store.clone();
             self.0.runtime.spawn(async move { leases::refund(&store, &[refund]).await });
         }
-        result.decision
     }
 
     async fn charge_lease(&self, charge: LeaseCharge) {

@@ -37,11 +37,9 @@ pub(super) struct Charge {
     lease: u64,
 }
 
-/// The result of a check.
+/// What a check causes besides its decision.
 #[derive(Debug, Default)]
-pub(super) struct CheckResult {
-    /// The decision, unless the store has to make it.
-    pub(super) decision: Option<Decision>,
+pub(super) struct Effects {
     /// The next charge, if it is time for one.
     pub(super) charge: Option<Charge>,
     /// What can be refunded.
@@ -109,38 +107,51 @@ impl KeyLease {
     }
 
     /// Decides a check from what this process holds, or denies it while the store is known to have less
-    /// than what is wanted.
-    pub(super) fn decide(&mut self, cost: Cost, now: Now) -> CheckResult {
+    /// than what is wanted; `None` if the store has to decide it.
+    #[inline]
+    pub(super) fn decide(
+        &mut self,
+        cost: Cost,
+        now: Now,
+        effects: &mut Effects,
+    ) -> Option<Decision> {
         if cost.get() > self.capacity {
             // It is never admitted, and creates no demand.
-            return CheckResult::default();
+            return None;
         }
         self.last_used = now;
         self.demand.add(cost, now.monotonic, self.hold);
-        let has_expired = self.lots.first().is_some_and(|lot| !lot.is_valid(now));
-        let unspent = if has_expired { self.expire(now) } else { Vec::new() };
+        if self.lots.first().is_some_and(|lot| !lot.is_valid(now)) {
+            effects.unspent = self.expire(now);
+        }
         let spent = self.spend(cost, now);
-        let charge = self.charge(now);
-        let decision = spent.or_else(|| self.deny(now));
-        CheckResult { decision, charge, unspent }
+        effects.charge = self.charge(now);
+        spent.or_else(|| self.deny(now))
     }
 
+    /// Whether [`decide`](Self::decide) decides a check, rather than the store.
+    pub(super) fn can_decide(&self, cost: Cost, now: Now) -> bool {
+        let is_held = || cost.get() <= self.held(now);
+        cost.get() <= self.capacity && (self.exhausted.is_some() || is_held())
+    }
+
+    fn held(&self, now: Now) -> u64 {
+        self.lots.iter().filter(|lot| lot.is_valid(now)).map(|lot| lot.left).sum()
+    }
+
+    #[inline]
     fn spend(&mut self, cost: Cost, now: Now) -> Option<Decision> {
+        let left = self.held(now).checked_sub(cost.get())?;
         let mut wanted = cost.get();
-        let held: u64 = self.lots.iter().filter(|lot| lot.is_valid(now)).map(|lot| lot.left).sum();
-        let left = held.checked_sub(wanted)?;
-        let mut spent = None;
-        for lot in self.lots.iter_mut().filter(|lot| lot.is_valid(now)) {
+        let last = self.lots.iter_mut().filter(|lot| lot.is_valid(now)).find_map(|lot| {
             let part = lot.left.min(wanted);
             lot.left -= part;
             wanted -= part;
-            if wanted == 0 {
-                spent = Some(lot.charged.spent_from_lease(cost, left, now.since(lot.at)));
-                break;
-            }
-        }
+            (wanted == 0).then_some(lot)
+        })?;
+        let spent = last.charged.spent_from_lease(cost, left, now.since(last.at));
         self.lots.retain(|lot| lot.left > 0);
-        spent
+        Some(spent)
     }
 
     fn deny(&self, now: Now) -> Option<Decision> {
@@ -333,8 +344,14 @@ impl Demand {
 
 /// What a rate per second is within a time.
 fn within(rate: u64, time: Micros) -> u64 {
-    let within = u128::from(rate) * u128::from(time.get()) / 1_000_000;
-    u64::try_from(within).unwrap_or(u64::MAX)
+    match rate.checked_mul(time.get()) {
+        // The usual case, without a division of 128 bits.
+        Some(product) => product / 1_000_000,
+        None => {
+            let within = u128::from(rate) * u128::from(time.get()) / 1_000_000;
+            u64::try_from(within).unwrap_or(u64::MAX)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -376,21 +393,25 @@ mod tests {
             Now { monotonic: self.clock.now(), wall: self.clock.now() }
         }
 
-        fn result(&mut self, cost: u32) -> CheckResult {
-            let now = self.now();
-            self.lease.decide(Cost::from(cost), now)
+        fn result(&mut self, cost: u32) -> (Option<Decision>, Option<Charge>) {
+            let (now, mut effects) = (self.now(), Effects::default());
+            let decision = self.lease.decide(Cost::from(cost), now, &mut effects);
+            (decision, effects.charge)
         }
 
         fn check(&mut self, cost: u32) -> Option<Decision> {
-            self.result(cost).decision
+            self.result(cost).0
+        }
+
+        fn charge(&mut self, cost: u32) -> Option<Charge> {
+            self.result(cost).1
         }
 
         fn wait_for_charge(&mut self) -> Charge {
             for _ in 0..19 {
-                let result = self.result(1);
-                assert!(result.decision.is_none() && result.charge.is_none(), "too few requests");
+                assert!(matches!(self.result(1), (None, None)), "too few requests");
             }
-            self.result(1).charge.unwrap()
+            self.charge(1).unwrap()
         }
 
         fn execute(&mut self, charge: &Charge) {
@@ -441,10 +462,9 @@ mod tests {
     #[test]
     fn an_exhausted_window_is_denied_until_it_ends() {
         let mut fixture = Fixture::charged("20/min fixed");
-        let last = fixture.result(18);
-        assert!(last.decision.unwrap().allowed);
-        let charge = last.charge.unwrap();
-        fixture.execute(&charge);
+        let (last, charge) = fixture.result(18);
+        assert!(last.unwrap().allowed);
+        fixture.execute(&charge.unwrap());
         fixture.clock.advance(Micros::from_millis(10));
         let denied = fixture.check(1).unwrap();
         assert!(!denied.allowed && denied.retry_after == Some(Micros::from_millis(59_990)));
@@ -456,10 +476,10 @@ mod tests {
     fn few_requests_are_not_leased_whatever_they_cost() {
         let mut fixture = Fixture::new("1000/s");
         for _ in 0..19 {
-            assert!(fixture.result(40).charge.is_none());
+            assert!(fixture.charge(40).is_none());
         }
-        assert!(fixture.result(901).charge.is_none(), "never admitted");
-        assert_eq!(fixture.result(40).charge.unwrap().cost.get(), 800);
+        assert!(fixture.charge(901).is_none(), "never admitted");
+        assert_eq!(fixture.charge(40).unwrap().cost.get(), 800);
     }
 
     #[test]
@@ -468,14 +488,13 @@ mod tests {
         let charge = fixture.wait_for_charge();
         let now = fixture.now();
         fixture.lease.fail(&charge, now);
-        let result = fixture.result(1);
-        assert!(result.decision.is_none() && result.charge.is_none());
+        assert!(matches!(fixture.result(1), (None, None)));
         // Also if there is no answer at all.
         fixture.clock.advance(Micros::from_millis(100));
-        assert!(fixture.result(1).charge.is_some());
-        assert!((0..20).all(|_| fixture.result(1).charge.is_none()));
+        assert!(fixture.charge(1).is_some());
+        assert!((0..20).all(|_| fixture.charge(1).is_none()));
         fixture.clock.advance(Micros::from_millis(100));
-        assert!(fixture.result(1).charge.is_some());
+        assert!(fixture.charge(1).is_some());
     }
 
     #[test]

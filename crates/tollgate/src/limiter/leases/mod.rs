@@ -16,7 +16,7 @@ use tollgate_redis::RedisStore;
 use tollgate_state::{Store, monotonic_micros, wall_micros};
 
 use super::key_table::{KeyTable, MAX_KEY_LEN, MAX_SHARD_LEN, PolicyKey};
-use key::{Charge, KeyLease, Now, Unspent};
+use key::{Charge, Effects, KeyLease, Now, Unspent};
 
 /// How often expired leases are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -75,11 +75,9 @@ pub(super) async fn refund(store: &RedisStore, refunds: &[Refund]) {
     drop(store.decide(&requests.collect::<Vec<_>>()).await);
 }
 
-/// What follows from a check.
+/// What has to be sent to the store after a check.
 #[derive(Debug, Default)]
-pub(super) struct LeaseResult {
-    /// The decision, unless the store has to make it.
-    pub(super) decision: Option<Decision>,
+pub(super) struct FollowUp {
     pub(super) charge: Option<LeaseCharge>,
     pub(super) refund: Option<Refund>,
 }
@@ -115,12 +113,18 @@ impl Leases {
         (count(&self.spent), count(&self.denied), count(&self.charges))
     }
 
-    /// Decides a check of a leased policy.
-    pub(super) fn decide(&self, check: &Check<'_>, hold: Micros, now: Now) -> LeaseResult {
+    /// Decides a check of a leased policy; `None` if the store has to decide it.
+    pub(super) fn decide(
+        &self,
+        check: &Check<'_>,
+        hold: Micros,
+        now: Now,
+        follow_up: &mut FollowUp,
+    ) -> Option<Decision> {
         let hash = self.table.hash(check);
         let mut shard = self.table.lock(hash);
         if shard.len() >= MAX_SHARD_LEN && !shard.contains_key(&hash) {
-            return LeaseResult::default();
+            return None;
         }
         let new = || {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -131,19 +135,52 @@ impl Leases {
             // Another version of the policy, whose limits differ.
             *lease = new();
         }
-        let result = lease.decide(check.cost, now);
+        let mut effects = Effects::default();
+        let decision = lease.decide(check.cost, now, &mut effects);
         drop(shard);
-        if let Some(decision) = &result.decision {
+        self.process(check, hash, effects, follow_up);
+        self.count(decision.as_ref());
+        decision
+    }
+
+    /// As [`decide`](Self::decide), but leaves a check that the store has to decide uncounted, because
+    /// it will be counted there.
+    #[inline]
+    pub(super) fn decide_now(
+        &self,
+        check: &Check<'_>,
+        now: Now,
+        follow_up: &mut FollowUp,
+    ) -> Option<Decision> {
+        let hash = self.table.hash(check);
+        let mut shard = self.table.lock(hash);
+        let lease = shard.get_mut(&hash).filter(|lease| lease.subject.matches(check));
+        let lease = lease.filter(|lease| lease.can_decide(check.cost, now))?;
+        let mut effects = Effects::default();
+        let decision = lease.decide(check.cost, now, &mut effects);
+        drop(shard);
+        self.process(check, hash, effects, follow_up);
+        self.count(decision.as_ref());
+        decision
+    }
+
+    fn process(&self, check: &Check<'_>, hash: u64, effects: Effects, follow_up: &mut FollowUp) {
+        let Effects { charge, unspent } = effects;
+        if let Some(charge) = charge {
+            self.charges.fetch_add(1, Ordering::Relaxed);
+            let subject = PolicyKey::new(check);
+            follow_up.charge = Some(LeaseCharge { subject, charge, hash });
+        }
+        if !unspent.is_empty() {
+            follow_up.refund = Some(Refund { subject: PolicyKey::new(check), unspent });
+        }
+    }
+
+    fn count(&self, decision: Option<&Decision>) {
+        if let Some(decision) = decision {
             let counter = if decision.allowed { &self.spent } else { &self.denied };
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        let charge = result.charge.map(|charge| {
-            self.charges.fetch_add(1, Ordering::Relaxed);
-            LeaseCharge { subject: PolicyKey::new(check), charge, hash }
-        });
-        let unspent = Some(result.unspent).filter(|unspent| !unspent.is_empty());
-        let refund = unspent.map(|unspent| Refund { subject: PolicyKey::new(check), unspent });
-        LeaseResult { decision: result.decision, charge, refund }
     }
 
     /// Adds the decision of the store about a charge; `None` if it did not answer.

@@ -13,7 +13,7 @@ use tollgate_algorithms::{Check, Cost, Decision, Micros, Operation, Policy, Requ
 use tollgate_state::{Key, ManualClock};
 
 use super::key::Now;
-use super::{LeaseCharge, Leases, Refund, leased_check};
+use super::{FollowUp, LeaseCharge, Leases, Refund, leased_check};
 use crate::MemoryLimiter;
 
 const KEY: &[u8] = b"hot";
@@ -146,8 +146,10 @@ impl World {
         let request = Request { operation, checks: &checks, request_id: None };
         let (check, hold) = leased_check(&request).unwrap();
         let process = &self.processes[index];
-        let step = process.leases.decide(check, hold, process.now(now));
-        let decision = step.decision.unwrap_or_else(|| {
+        let (leases, at, mut follow_up) = (&process.leases, process.now(now), FollowUp::default());
+        let decision = leases.decide_now(check, at, &mut follow_up);
+        let decision = decision.or_else(|| leases.decide(check, hold, at, &mut follow_up));
+        let decision = decision.unwrap_or_else(|| {
             self.calls += 1;
             self.store.check_cost(&self.policy, Key::new(KEY).unwrap(), cost)
         });
@@ -158,8 +160,8 @@ impl World {
             let key = Key::new(KEY).unwrap();
             self.over += u64::from(!declared.check_cost(policy, key, cost).allowed);
         }
-        let messages = step.charge.map(Message::Charge).into_iter();
-        for message in messages.chain(step.refund.map(Message::Refund)) {
+        let messages = follow_up.charge.map(Message::Charge).into_iter();
+        for message in messages.chain(follow_up.refund.map(Message::Refund)) {
             self.send(index, now, message);
         }
     }

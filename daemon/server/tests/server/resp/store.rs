@@ -81,3 +81,30 @@ async fn policies_decide_while_the_store_is_unavailable() {
     }
     assert_eq!(client.call("PING").await, "+PONG");
 }
+
+#[tokio::test]
+async fn checks_that_need_no_store_are_decided_after_the_commands_before_them() {
+    let server = Server::start();
+    let policies = "policies: { once: { limits: [1/d fixed] }, hot: { limits: [1000/min fixed], mode: leased } }";
+    let daemon = Daemon::start_on(&server, policies).await;
+    let mut client = RespClient::connect(&daemon).await;
+    client.call("HELLO 3").await;
+    // The denial is remembered.
+    let check = "TOLLGATE.CHECK once k";
+    let denied = client.call_all(&[check, check, check]).await;
+    assert!(denied[2].contains("allowed #f"), "{denied:?}");
+    let replies = client.call_all(&["TOLLGATE.RESET once k", check, check]).await;
+    assert!(replies[1].contains("allowed #t"), "{replies:?}");
+    assert!(replies[2].contains("allowed #f"), "{replies:?}");
+    // The quota is held.
+    let check = "TOLLGATE.CHECK hot k";
+    eventually("a decision from a lease", async || {
+        let reply = client.call_value(check).await;
+        reply.get("source") == &Value::Text("lease".to_owned())
+    })
+    .await;
+    let block = "TOLLGATE.BLOCK hot k FOR 60000000";
+    let replies = client.call_all(&[check, block, check]).await;
+    assert!(replies[0].contains("source $5 lease"), "{replies:?}");
+    assert!(replies[2].contains("reason $7 blocked"), "{replies:?}");
+}
