@@ -45,7 +45,7 @@ mod time;
 
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};
 pub use decide::{
-    BanInspection, CheckContext, Inspection, LeaseInspection, LimitInspection,
+    BanInspection, CheckContext, HeldQuota, Inspection, LeaseInspection, LimitInspection,
     MAX_INSPECTED_LEASES, RecordedCharge, ReservationInspection, check_single_limit, decide,
     decide_one, fall_back, inspect, settle, split_settled,
 };

@@ -63,11 +63,11 @@ pub use policies::{DefineError, Policies, ResolveError, UnknownPolicy, UnknownTi
 pub use tiers::{TierError, Tiers};
 #[doc(inline)]
 pub use tollgate_algorithms::{
-    Ban, BanError, BanInspection, Block, Check, Cost, CostError, Decision, Denied, HoldError, Id,
-    IdError, Inspection, KeyList, Kind, LeaseInspection, Limit, LimitDecision, LimitError,
-    LimitInspection, Listed, MAX_KEY_LEN, MIN_LEASE, Micros, NotationError, OnStoreError,
-    Operation, Outcome, Policy, PolicyError, Reason, Request, RequestError, ReservationInspection,
-    Source, Spec, Timestamp, parse_duration,
+    Ban, BanError, BanInspection, Block, Check, Cost, CostError, Decision, Denied, HeldQuota,
+    HoldError, Id, IdError, Inspection, KeyList, Kind, LeaseInspection, Limit, LimitDecision,
+    LimitError, LimitInspection, Listed, MAX_KEY_LEN, MIN_LEASE, Micros, NotationError,
+    OnStoreError, Operation, Outcome, Policy, PolicyError, Reason, Request, RequestError,
+    ReservationInspection, Source, Spec, Timestamp, parse_duration,
 };
 #[cfg(feature = "redis")]
 #[doc(inline)]

@@ -112,8 +112,12 @@ async fn a_check_is_decided_at_once_only_with_quota_of_this_process() {
     assert_eq!(decision(&exact).await, None);
     let spent = decision(&leased).await.unwrap();
     assert!(spent.allowed && spent.source == Source::Lease, "{spent:?}");
-    let left = limiter.inspect(&leased, "k").await.unwrap().limits[0].remaining;
-    assert!(left < 1_000 - 51, "the store has charged more than was spent: {left}");
+    let inspection = limiter.inspect(&leased, "k").await.unwrap();
+    let held = inspection.held.unwrap();
+    assert!(held.remaining > 0 && held.ends_after < leased.hold().unwrap(), "{held:?}");
+    // The limits count it as used.
+    assert_eq!(inspection.limits[0].used, 51 + held.remaining);
+    assert_eq!(limiter.inspect(&exact, "k").await.unwrap().held, None);
     // Neither another key nor a cost that is not held, nor a key on a list.
     assert_eq!(limiter.check_now(&leased, "other", Cost::ONE), None);
     assert_eq!(limiter.check_now(&leased, "k", Cost::from(1_000)), None);

@@ -34,6 +34,9 @@ export function duration(seconds) {
   if (seconds === null || seconds === undefined) {
     return "–";
   }
+  if (seconds > 0 && seconds < 1) {
+    return `${Math.ceil(seconds * 1000)} ms`;
+  }
   if (seconds < 10) {
     return `${Number(seconds.toFixed(1))} s`;
   }

@@ -201,6 +201,10 @@ function details(inspection) {
     parts.push(["Reservations", `${number(inspection.reservations.length)}; `
       + `the next acts in ${duration(inspection.reservations[0].acts_after)}`]);
   }
+  if (inspection.held) {
+    parts.push(["Held by this daemon",
+      `${number(inspection.held.remaining)}, charged in advance, for up to ${duration(inspection.held.ends_after)}`]);
+  }
   if (inspection.block !== null) {
     const end = inspection.block.ends_after;
     parts.push(["Block", end === null ? "until it is unblocked" : `for another ${duration(end)}`]);

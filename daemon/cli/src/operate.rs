@@ -120,6 +120,7 @@ pub(crate) struct Inspection {
     ban: Option<BanState>,
     limits: Vec<LimitState>,
     reservations: Vec<ReservationState>,
+    held: Option<HeldState>,
     usage: Option<Usage>,
     #[serde(default)]
     recent: Vec<Note>,
@@ -185,6 +186,12 @@ struct ReservationState {
     acts_after: Box<RawValue>,
 }
 
+#[derive(Debug, Deserialize)]
+struct HeldState {
+    remaining: u64,
+    ends_after: Box<RawValue>,
+}
+
 pub(crate) fn inspect(arguments: &KeyOperation) -> Result<ExitCode> {
     let subject = Subject::new(&arguments.key)?;
     let response = send(arguments, "inspect", subject.json([]))?;
@@ -222,6 +229,11 @@ pub(crate) fn lines(state: &Inspection) -> Vec<String> {
     for ReservationState { reservation_id, cost, acts_after } in &state.reservations {
         let id = reservation_id.as_deref().unwrap_or("without id");
         lines.push(format!("reservation {id}: cost {cost}, acts in {acts_after}s"));
+    }
+    if let Some(HeldState { remaining, ends_after }) = &state.held {
+        lines.push(format!(
+            "held by this daemon: {remaining}, charged in advance, for up to {ends_after}s"
+        ));
     }
     lines.extend(usage::lines(state.usage.as_ref(), &state.recent, state.timeline.as_ref()));
     lines

@@ -371,7 +371,6 @@ fn denied_as_never(decision: &Decision) -> Decision {
 
 /// The result of a call.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all results are single decisions")]
 pub enum Outcome {
     /// The decision of [`Checks::One`].
     Decision(Decision),

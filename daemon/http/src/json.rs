@@ -186,6 +186,11 @@ pub(super) fn inspection(
         json.put(r#","acts_after":"#, reservation.acts_after);
         json.text("}");
     });
+    if let Some(held) = key.held {
+        json.put(r#","held":{"remaining":"#, held.remaining);
+        json.put(r#","ends_after":"#, held.ends_after);
+        json.text("}");
+    }
     if let Some(record) = record {
         keys::write_record(&mut json, record);
     }

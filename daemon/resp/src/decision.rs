@@ -195,7 +195,7 @@ pub(super) fn write_inspection(
     has_ids: bool,
     hint: Option<&str>,
 ) {
-    out.map(6 + usize::from(hint.is_some()));
+    out.map(6 + usize::from(hint.is_some()) + usize::from(inspection.held.is_some()));
     word(out, encoded!("policy"), policy.name());
     if let Some(hint) = hint {
         word(out, encoded!("hint"), hint);
@@ -215,6 +215,12 @@ pub(super) fn write_inspection(
         }
         count(out, encoded!("cost"), reservation.cost);
         time(out, encoded!("acts_after_us"), Some(reservation.acts_after));
+    }
+    if let Some(held) = inspection.held {
+        out.raw(encoded!("held"));
+        out.map(2);
+        count(out, encoded!("remaining"), held.remaining);
+        time(out, encoded!("ends_after_us"), Some(held.ends_after));
     }
     count(out, encoded!("time_us"), inspection.time.as_micros());
 }

@@ -25,6 +25,8 @@ pub struct Inspection {
     pub ban: Option<BanInspection>,
     /// Reservations under these limits that have not acted yet, soonest first.
     pub reservations: Vec<ReservationInspection>,
+    /// What this process holds of the key's quota, if the policy is [leased](crate::Policy::leased).
+    pub held: Option<HeldQuota>,
     /// The time until the state equals that of an unknown key, also in other versions of the
     /// policy; `None` if it already does. Blocks are not included.
     pub recovers_after: Option<Micros>,
@@ -46,6 +48,15 @@ pub struct LimitInspection {
     pub reset_after: Micros,
     /// The held leases, soonest to expire first, then by id; at most [`MAX_INSPECTED_LEASES`].
     pub leases: Vec<LeaseInspection>,
+}
+
+/// Quota of a key that a process has charged in advance and not spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldQuota {
+    /// The cost that it can admit.
+    pub remaining: u64,
+    /// The time until the last of it is not spent any more.
+    pub ends_after: Micros,
 }
 
 /// The denials of a key that are counted towards a ban, or its ban.
@@ -108,6 +119,7 @@ pub fn inspect(context: &CheckContext<'_>, now: Timestamp) -> Inspection {
             .filter(|reservation| reservation.is_of(context.policy))
             .map(reservation)
             .collect(),
+        held: None,
         recovers_after: recovers_at.map(|recovers_at| duration_until(now, recovers_at)),
         time: now,
     }

@@ -15,7 +15,7 @@ pub use context::CheckContext;
 pub use fallback::fall_back;
 pub use fast_path::check_single_limit;
 pub use inspect::{
-    BanInspection, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
+    BanInspection, HeldQuota, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
     ReservationInspection, inspect,
 };
 pub use settle::{RecordedCharge, settle, split_settled};

@@ -381,9 +381,14 @@ impl Remote {
     ) -> Result<Inspection, StoreError> {
         let deadline = self.admin_deadline();
         let inspection = timeout(deadline, self.0.store.inspect(policy, key)).await;
-        let inspection = inspection.unwrap_or_else(|_| Err(deadline_exceeded(deadline).into()));
-        if let Err(StoreError::Unavailable(failure)) = &inspection {
-            self.lock().record_failure(failure);
+        let mut inspection = inspection.unwrap_or_else(|_| Err(deadline_exceeded(deadline).into()));
+        match &mut inspection {
+            Ok(inspection) => {
+                let check = Check::new(policy, &key);
+                inspection.held = self.0.leases.held(&check, leases::now());
+            }
+            Err(StoreError::Unavailable(failure)) => self.lock().record_failure(failure),
+            Err(_) => {}
         }
         inspection
     }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tollgate_testkit::Server;
 
 use crate::client::{Client, send};
-use crate::process::Daemon;
+use crate::process::{Daemon, run};
 
 const DAEMONS: usize = 10;
 const RATE: u64 = 1_000;
@@ -74,6 +74,9 @@ fn killed_and_stopped_daemons_never_let_a_leased_limit_be_exceeded() {
             spawn(move || check_until(end, &address, start, pause))
         })
         .collect();
+    let inspect = ["inspect", "hot", "k", "--url", &daemons[2].url];
+    let is_shown = || run(inspect).1.contains(", charged in advance, for up to ");
+    assert!((0..50).any(|_| is_shown()), "{:?}", run(inspect));
     let (mut admitted, mut leased) = clients.remove(0).join().unwrap();
     daemons[0].kill();
     daemons[1].signal(Signal::STOP);

@@ -221,7 +221,13 @@ fn inspection() -> Value {
         ("reservations", described(reservations, "The reservations that have not acted yet.")),
         ("time", seconds(TIME)),
     ];
-    let mut optional = vec![("hint", text(HINT))];
+    let held = vec![
+        ("remaining", count("The cost that it can admit.")),
+        ("ends_after", seconds("The time until the last of it is not spent any more.")),
+    ];
+    let held = object("Quota that this daemon has charged in advance.", held, vec![]);
+    let about = "What this daemon holds of the quota of a leased policy.";
+    let mut optional = vec![("hint", text(HINT)), ("held", described(held, about))];
     optional.extend(usage::record());
     object("The state of a key.", required, optional)
 }

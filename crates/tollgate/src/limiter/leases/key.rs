@@ -1,9 +1,10 @@
 //! What this process holds of the quota of one key.
 
 use fastrand::Rng;
-use tollgate_algorithms::{Cost, Decision, Limit, MIN_LEASE, Micros, Reason, Timestamp};
+use tollgate_algorithms::{Cost, Decision, HeldQuota, Limit, MIN_LEASE, Micros, Reason, Timestamp};
 
 use super::super::key_table::PolicyKey;
+use super::demand::{Demand, Rate, within};
 
 /// A lease ends by this part of the hold time early: the clocks of the process and of the store may each
 /// be off by 500 ppm.
@@ -96,7 +97,7 @@ impl KeyLease {
             capacity: subject.policy.limits().iter().map(Limit::capacity).min().unwrap_or(0),
             subject,
             lots: Vec::new(),
-            demand: Demand { since: now.monotonic, ..Demand::default() },
+            demand: Demand::new(now.monotonic),
             charging_until: Timestamp::EPOCH,
             exhausted: None,
             window_end: Timestamp::EPOCH,
@@ -139,6 +140,13 @@ impl KeyLease {
         self.lots.iter().filter(|lot| lot.is_valid(now)).map(|lot| lot.left).sum()
     }
 
+    /// What is held, for an inspection.
+    pub(super) fn held_quota(&self, now: Now) -> Option<HeldQuota> {
+        let ends_after = self.lots.iter().map(|lot| lot.rest(now)).max()?;
+        let remaining = self.held(now);
+        (remaining > 0).then_some(HeldQuota { remaining, ends_after })
+    }
+
     #[inline]
     fn spend(&mut self, cost: Cost, now: Now) -> Option<Decision> {
         let left = self.held(now).checked_sub(cost.get())?;
@@ -179,7 +187,7 @@ impl KeyLease {
             self.exhausted = None;
             return None;
         }
-        let usable: u64 = self.lots.iter().map(|lot| self.demand.usable(lot, now)).sum();
+        let usable: u64 = self.lots.iter().map(|lot| lot.usable(self.demand.rate, now)).sum();
         if usable > wanted / 8 {
             return None;
         }
@@ -286,71 +294,18 @@ impl Lot {
     fn is_valid(&self, now: Now) -> bool {
         now.since(self.at) < self.hold
     }
-}
 
-/// Requests and their cost, per second.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rate {
-    requests: u64,
-    cost: u64,
-}
-
-/// How much is wanted of a key.
-#[derive(Debug, Default)]
-struct Demand {
-    /// Since when requests are counted.
-    since: Timestamp,
-    requests: u64,
-    cost: u64,
-    /// The rate before that.
-    rate: Rate,
-}
-
-impl Demand {
-    fn add(&mut self, cost: Cost, now: Timestamp, hold: Micros) {
-        let elapsed = now.duration_since(self.since).get();
-        if elapsed >= hold.get() {
-            // It falls slowly, so that the gaps between bursts do not count.
-            let is_recent = elapsed < 4 * hold.get();
-            let rate = |count: u64, before: u64| {
-                let rate = count.saturating_mul(1_000_000) / elapsed.max(1);
-                if is_recent { rate.max(rate.midpoint(before)) } else { rate }
-            };
-            self.rate = Rate {
-                requests: rate(self.requests, self.rate.requests),
-                cost: rate(self.cost, self.rate.cost),
-            };
-            (self.since, self.requests, self.cost) = (now, 0, 0);
-        }
-        self.requests += 1;
-        self.cost = self.cost.saturating_add(cost.get());
-    }
-
-    /// The requests within a time and their cost, at least those since the last estimate.
-    fn within(&self, time: Micros) -> (u64, u64) {
-        let requests = within(self.rate.requests, time).max(self.requests);
-        (requests, within(self.rate.cost, time).max(self.cost).min(Cost::MAX.get()))
-    }
-
-    /// How much of a lot will be spent before it ends.
-    fn usable(&self, lot: &Lot, now: Now) -> u64 {
-        let rest = lot.hold.get().saturating_sub(now.since(lot.at).get());
-        match self.rate.cost {
-            0 => lot.left,
-            rate => lot.left.min(within(rate, Micros::new(rest))),
+    /// How much of it will be spent at this rate before it ends.
+    fn usable(&self, rate: Rate, now: Now) -> u64 {
+        match rate.cost {
+            0 => self.left,
+            cost => self.left.min(within(cost, self.rest(now))),
         }
     }
-}
 
-/// What a rate per second is within a time.
-fn within(rate: u64, time: Micros) -> u64 {
-    match rate.checked_mul(time.get()) {
-        // The usual case, without a division of 128 bits.
-        Some(product) => product / 1_000_000,
-        None => {
-            let within = u128::from(rate) * u128::from(time.get()) / 1_000_000;
-            u64::try_from(within).unwrap_or(u64::MAX)
-        }
+    /// How long it may still be spent.
+    fn rest(&self, now: Now) -> Micros {
+        Micros::new(self.hold.get().saturating_sub(now.since(self.at).get()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! processes together admit no more than declared, also if some crash, pause or lose their connection:
 //! what they hold was charged, and is not spent after the hold time.
 
+mod demand;
 mod key;
 #[cfg(test)]
 mod simulation;
@@ -11,7 +12,9 @@ mod simulation;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_algorithms::{Check, Cost, Decision, Micros, Operation, Request, Timestamp};
+use tollgate_algorithms::{
+    Check, Cost, Decision, HeldQuota, Micros, Operation, Request, Timestamp,
+};
 use tollgate_redis::RedisStore;
 use tollgate_state::{Store, monotonic_micros, wall_micros};
 
@@ -181,6 +184,14 @@ impl Leases {
             let counter = if decision.allowed { &self.spent } else { &self.denied };
             counter.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What this process holds of the quota of a key.
+    pub(super) fn held(&self, check: &Check<'_>, now: Now) -> Option<HeldQuota> {
+        let hash = self.table.hash(check);
+        let shard = self.table.lock(hash);
+        let lease = shard.get(&hash).filter(|lease| lease.subject.matches(check))?;
+        lease.held_quota(now)
     }
 
     /// Adds the decision of the store about a charge; `None` if it did not answer.

@@ -103,6 +103,11 @@ async fn checks_that_need_no_store_are_decided_after_the_commands_before_them() 
         reply.get("source") == &Value::Text("lease".to_owned())
     })
     .await;
+    let reply = client.call_value("TOLLGATE.INSPECT hot k").await;
+    let held = reply.get("held").get("remaining");
+    assert!(matches!(held, Value::Int(1..=999)), "{reply:?}");
+    let reply = daemon.post("/v1/inspect", r#"{"policy":"hot","key":"k"}"#).await;
+    reply.assert(200, r#""held":{"remaining":"#, "inspect");
     let block = "TOLLGATE.BLOCK hot k FOR 60000000";
     let replies = client.call_all(&[check, block, check]).await;
     assert!(replies[0].contains("source $5 lease"), "{replies:?}");
