@@ -79,6 +79,34 @@ impl Network {
         execute(&format!("link set {} master {}", self.device(index), self.bridge()));
     }
 
+    /// Loses the packets that one host sends to another. Others reach it.
+    #[track_caller]
+    pub fn separate(&self, from: u8, to: u8) {
+        let (from, to) = (self.host(from), self.host(to));
+        // Nothing has this hardware address.
+        let nothing = "lladdr 02:00:00:00:00:01 dev eth0 nud permanent";
+        execute(&format!("-n {} neigh replace {} {nothing}", from.namespace, to.address));
+    }
+
+    /// Ends a separation.
+    #[track_caller]
+    pub fn reunite(&self, from: u8, to: u8) {
+        let (from, to) = (self.host(from), self.host(to));
+        execute(&format!("-n {} neigh del {} dev eth0", from.namespace, to.address));
+    }
+
+    /// A command that runs a program on a host. Its arguments follow.
+    pub fn command(&self, index: u8, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(index).namespace, program]);
+        command
+    }
+
+    /// The IP address of a host.
+    pub fn address_of(&self, index: u8) -> String {
+        self.host(index).address
+    }
+
     /// Delays all packets to a host; zero ends it. Returns whether the kernel supports that, and reports
     /// otherwise that the test is skipped.
     #[must_use]

@@ -11,7 +11,7 @@ use crate::config::{CONTROL_USER, SOCKET};
 use crate::folder::Folder;
 use crate::port::Port;
 use crate::tls::Certificates;
-use crate::{Config, Connection, Reply, program, wait};
+use crate::{Config, Connection, Network, Reply, program, wait};
 
 /// A Redis or Valkey server, killed on drop.
 #[derive(Debug)]
@@ -40,6 +40,12 @@ impl Server {
     #[track_caller]
     pub fn start() -> Self {
         Self::with(|config| config)
+    }
+
+    /// Starts a server on a host of a network.
+    #[track_caller]
+    pub fn start_on(network: &Network, index: u8) -> Self {
+        Self::with(|config| config.host(network.host(index)))
     }
 
     /// Starts a server with the configuration that `configure` returns.

@@ -1,6 +1,6 @@
 //! The daemon on a fixed port, so that it can be restarted.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -33,6 +33,13 @@ impl Daemon {
         self.process.signal(signal);
     }
 
+    /// Replaces a text of the configuration, which the daemon then reads again.
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        let config = fs::read_to_string(&self.config).unwrap();
+        assert!(config.contains(from), "{from} is not in {config}");
+        fs::write(&self.config, config.replace(from, to)).unwrap();
+    }
+
     pub(crate) fn kill(&mut self) {
         self.process.kill();
     }
@@ -57,7 +64,7 @@ fn spawn(config: &Path, port: u16, grpc: Option<u16>) -> process::Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if thread::panicking() {
-            let log = std::fs::read_to_string(self.config.with_extension("log"));
+            let log = fs::read_to_string(self.config.with_extension("log"));
             let _ = writeln!(std::io::stderr(), "the daemon's log:\n{}", log.unwrap_or_default());
         }
     }

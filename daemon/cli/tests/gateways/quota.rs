@@ -162,6 +162,79 @@ fn the_share_of_an_envoy_that_was_killed_is_free_again() {
 }
 
 #[test]
+fn shares_follow_the_load_from_one_envoy_to_another() {
+    let Some(store) = start_store() else { return };
+    let setups = [(); 2].map(|()| start(&store, Options::default()));
+    let clock = Clock::system();
+    let begin = clock.now();
+    // A report, the end of the other share, and an assignment later.
+    let [moved, late, end] = [15, 35, 45].map(|span| begin.saturating_add(Micros::from_secs(span)));
+    let admissions = thread::scope(|scope| {
+        let [many, few] = [4, 200].map(Duration::from_millis);
+        let loads = [(&setups[0], many, few), (&setups[1], few, many)];
+        let threads = loads.map(|(setup, before, after)| {
+            let clock = &clock;
+            scope.spawn(move || {
+                [load(setup, clock, before, moved), load(setup, clock, after, end)].concat()
+            })
+        });
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let used = admissions[1].iter().filter(|(sent, _)| *sent >= late).count();
+    println!("{used} of {} requests admitted", 10 * RATE);
+    check_bound(admissions.concat());
+    assert!(used >= 800, "{used} of 1,000");
+}
+
+#[test]
+fn a_lower_limit_applies_before_the_next_report() {
+    let Some(store) = start_store() else { return };
+    let setup = start(&store, Options::default());
+    let clock = Clock::system();
+    let load_for = |millis| {
+        let end = clock.now().saturating_add(Micros::from_millis(millis));
+        load(&setup, &clock, Duration::from_millis(2), end).len()
+    };
+    load_for(12_000);
+    let before = load_for(2_000);
+    setup.daemon.edit("100/s burst 100", "10/s burst 10");
+    // The daemon reads the file within a second.
+    load_for(2_000);
+    let after = load_for(2_000);
+    println!("{before} and {after} requests admitted in two seconds");
+    assert!(before >= 150 && (1..=30).contains(&after), "{before} and {after}");
+}
+
+#[test]
+fn an_idle_bucket_is_abandoned_and_comes_back() {
+    let Some(store) = start_store() else { return };
+    let per_user = r#"user: { custom_value: { name: user, typed_config: { "@type": type.googleapis.com/envoy.type.matcher.v3.HttpRequestHeaderMatchInput, header_name: x-user } } }"#;
+    let gateway_edits = &[("app: { string_value: all }", per_user)];
+    let setup = start(&store, Options { gateway_edits, ..Options::default() });
+    let (idle, busy) = (["x-user: idle"], ["x-user: busy"]);
+    let status = |user: &[&str]| setup.send(9, "GET /", user).status;
+    let wait_for_share = |user: &[&str]| {
+        let is_admitted = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(50));
+            status(user) == 200
+        });
+        assert!(is_admitted, "{user:?} got no share");
+    };
+    for user in [&idle, &busy] {
+        // Without a share, the first request is denied.
+        assert_eq!(status(user), 429);
+        wait_for_share(user);
+    }
+    // A minute without requests, two reports, and some more.
+    for _ in 0..75 {
+        thread::sleep(Duration::from_secs(1));
+        assert_eq!(status(&busy), 200);
+    }
+    assert_eq!(status(&idle), 429);
+    wait_for_share(&idle);
+}
+
+#[test]
 fn a_daemon_that_is_stopped_for_long_does_not_let_envoy_exceed_the_limit() {
     let Some(store) = start_store() else { return };
     let setup = start(&store, Options::default());
