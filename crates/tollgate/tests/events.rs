@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use tollgate::{
     Answer, Cost, FailureKind, Limiter, ManualClock, MemoryLimiter, OnStoreError, Policy, Request,
-    Store, StoreError,
+    Source, Store, StoreError,
 };
 use tollgate_testkit::Events;
 
@@ -80,6 +80,22 @@ mod outage {
     use tollgate_testkit::{Server, wait_until};
 
     use super::*;
+
+    #[tokio::test]
+    async fn denials_by_leases_are_events() {
+        let server = Server::start();
+        let limiter = Limiter::redis(&server.url()).await.unwrap();
+        let policy = Policy::named("api", "100/min fixed").unwrap().leased(None).unwrap();
+        let events = Events::record();
+        let mut denied = 0;
+        let is_by_lease = async || {
+            let decision = limiter.check(&policy, "secret").await;
+            denied += usize::from(!decision.allowed);
+            !decision.allowed && decision.source == Source::Lease
+        };
+        wait_until("a denial by a lease", is_by_lease).await;
+        assert_eq!(fields(&events, "DEBUG").len(), denied);
+    }
 
     /// Removes and returns the messages of the events of a level, once there are any.
     async fn messages(events: &Events, level: &str) -> Vec<String> {

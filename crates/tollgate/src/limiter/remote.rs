@@ -255,6 +255,10 @@ impl Remote {
         let mut follow_up = FollowUp::default();
         let decision = self.0.leases.decide_now(check, leases::now(), &mut follow_up);
         self.send(follow_up);
+        #[cfg(feature = "tracing")]
+        if let Some(decision) = &decision {
+            crate::events::record(check.policy, decision);
+        }
         decision
     }
 
