@@ -53,7 +53,8 @@ impl Tally {
     /// Reads what the next decision will read, so that it is in the cache.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        self.notes.touch() ^ self.usage.allowed
+        let current = self.current.as_ref().map_or(0, |interval| interval.cost);
+        self.notes.touch() ^ self.usage.allowed ^ current ^ u64::from(self.earlier.is_empty())
     }
 
     /// The size of what it has allocated.
