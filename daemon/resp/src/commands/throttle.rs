@@ -52,6 +52,7 @@ fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
         .get(quota, shared)
         .map_err(|error| invalid_limit(&error))?;
     context.batch.principal()?.authorize_policy(policy.name())?;
+    // Only the memory store decides at once, where no command waits: these policies are never leased.
     if let Some(decision) = context.batch.engine_batch.check(policy, key, cost, None) {
         decision::write_throttle(context.out, policy, &decision);
         return Ok(());
