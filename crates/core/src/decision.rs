@@ -306,6 +306,13 @@ impl Decision {
         only.into_iter().chain(several.iter().copied())
     }
 
+    /// Whether the decision is that of the only limit of the policy.
+    #[must_use]
+    #[inline]
+    pub fn has_single_limit(&self) -> bool {
+        matches!(self.details, Details::Single)
+    }
+
     /// Whether the request was admitted only because the policy is a shadow policy: one of its
     /// limits denied.
     #[must_use]

@@ -123,6 +123,7 @@ impl CommandContext<'_, '_> {
         }
         match self.command.handler {
             Handler::Operation(spec) => operation::execute(self, spec),
+            Handler::Check(spec) => operation::check(self, spec),
             Handler::Function(function) => function(self),
         }
     }

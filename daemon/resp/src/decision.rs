@@ -11,6 +11,7 @@ use tollgate::{
 use tollgate_engine::{Action, CheckRequest};
 
 use super::reply_buffer::{ReplyBuffer, encoded};
+use super::template;
 
 /// An absent value, and a time that never comes.
 const ABSENT: &[u8] = b":-1\r\n";
@@ -41,21 +42,33 @@ pub(super) fn write(
     decision: &Decision,
     hint: Option<&str>,
 ) {
+    match hint {
+        None => {
+            template::write(out, policy, decision, |out| write_fields(out, policy, decision, None));
+        }
+        Some(_) => write_fields(out, policy, decision, hint),
+    }
+}
+
+fn write_fields(out: &mut ReplyBuffer, policy: &Policy, decision: &Decision, hint: Option<&str>) {
     out.map(15 + id_count(decision) + usize::from(hint.is_some()));
     flag(out, encoded!("allowed"), decision.allowed);
     word(out, encoded!("reason"), decision.reason_name());
     word(out, encoded!("policy"), policy.name());
     count(out, encoded!("capacity"), decision.capacity);
-    count(out, encoded!("remaining"), decision.remaining);
+    varying(out, encoded!("remaining"), decision.remaining);
     retry_after(out, decision.retry_after, decision.never);
     flag(out, encoded!("never"), decision.never);
-    time(out, encoded!("reset_after_us"), decision.reset_after);
+    match decision.reset_after {
+        Some(reset_after) => varying(out, encoded!("reset_after_us"), reset_after.get()),
+        None => time(out, encoded!("reset_after_us"), None),
+    }
     time(out, encoded!("delay_us"), Some(decision.delay));
     count(out, encoded!("granted"), decision.granted);
     word(out, encoded!("source"), decision.source.as_str());
     flag(out, encoded!("degraded"), decision.degraded);
     flag(out, encoded!("replayed"), decision.replayed);
-    count(out, encoded!("time_us"), decision.time.as_micros());
+    varying(out, encoded!("time_us"), decision.time.as_micros());
     write_hint_and_ids(out, decision, hint);
     out.raw(encoded!("limits"));
     let limits = policy.limits().iter().zip(decision.each_limit());
@@ -122,9 +135,9 @@ fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, i
     flag(out, encoded!("allowed"), decision.allowed);
     flag(out, encoded!("binding"), decision.binding);
     count(out, encoded!("capacity"), decision.capacity);
-    count(out, encoded!("remaining"), decision.remaining);
+    varying(out, encoded!("remaining"), decision.remaining);
     retry_after(out, decision.retry_after, decision.never);
-    time(out, encoded!("reset_after_us"), Some(decision.reset_after));
+    varying(out, encoded!("reset_after_us"), decision.reset_after.get());
     if is_shadow {
         flag(out, encoded!("shadow"), true);
     }
@@ -279,10 +292,16 @@ fn time<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], time: Option<Micr
     }
 }
 
+/// A count that differs between decisions with the same text: see [`template`].
+fn varying<const N: usize>(out: &mut ReplyBuffer, name: &[u8; N], count: u64) {
+    out.raw(name);
+    out.varying(count);
+}
+
 fn retry_after(out: &mut ReplyBuffer, retry_after: Option<Micros>, never: bool) {
     out.raw(encoded!("retry_after_us"));
     match retry_after {
-        Some(retry_after) => out.count(retry_after.get()),
+        Some(retry_after) => out.varying(retry_after.get()),
         None => out.raw(if never { NEVER } else { ABSENT }),
     }
 }

@@ -3,7 +3,8 @@
 //! - `frames.rs` and `inline.rs` parse commands; `reply_buffer.rs` encodes replies.
 //! - `conversation.rs` is a connection without its socket; `connection.rs` adds the socket.
 //! - `commands/` contains the table of commands. Those of operations derive from the engine's
-//!   table; `operation.rs` parses their arguments, and `decision.rs` writes their replies.
+//!   table; `operation.rs` parses their arguments, and `decision.rs` writes their replies, most of
+//!   them from the text of an earlier one, which `template.rs` keeps.
 //! - Calls on the memory store are executed at once. Calls on another store wait in the
 //!   `BatchContext` for the end of their batch, and are executed together.
 
@@ -21,6 +22,7 @@ mod pending;
 mod reference;
 mod replay;
 mod reply_buffer;
+mod template;
 mod throttle_policies;
 
 use std::sync::Arc;

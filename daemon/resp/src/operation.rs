@@ -83,8 +83,30 @@ pub(super) fn command(spec: &'static OperationSpec) -> Command {
         arguments: arguments.leak(),
         scopes: spec.scopes,
         audited_as: spec.is_audited().then_some(spec.name),
-        handler: Handler::Operation(spec),
+        handler: match spec.name {
+            "check" => Handler::Check(spec),
+            _ => Handler::Operation(spec),
+        },
     }
+}
+
+/// Executes `TOLLGATE.CHECK`. A command with only a policy and a key needs no parser.
+pub(super) fn check(
+    context: &mut CommandContext<'_, '_>,
+    spec: &'static OperationSpec,
+) -> Result<(), Failure> {
+    if context.args.len() == 3
+        && let subject = Subject::parse(context, 1)?
+        && subject.kind == SubjectKind::Policy
+    {
+        let policy = resolve(context, &subject, None)?;
+        let key = context.key(subject.key)?;
+        if let Some(decision) = context.check_now(&policy, key, Cost::ONE, None) {
+            decision::write(context.out, &policy, &decision, None);
+            return Ok(());
+        }
+    }
+    execute(context, spec)
 }
 
 /// Executes an operation.
@@ -281,7 +303,7 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
         if subject.kind == SubjectKind::Domain {
             return Ok(self.descriptor(&subject, tier, cost)?.with_note(note)?);
         }
-        let policy = self.resolve(&subject, tier)?;
+        let policy = resolve(self.context, &subject, tier)?;
         let key = self.context.key(subject.key)?.as_bytes();
         let hint = self.context.batch.engine_batch.tier_hint(&policy, tier);
         let check = CheckRequest::new(policy, Cow::Borrowed(key), cost);
@@ -312,34 +334,6 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
         let (policy, key) =
             batch.engine_batch.resolve_descriptor(batch.principal()?, domain, descriptor)?;
         Ok(CheckRequest::new(policy, Cow::Owned(key), cost))
-    }
-
-    #[inline]
-    fn resolve(
-        &self,
-        subject: &Subject<'s>,
-        tier: Option<&'s str>,
-    ) -> Result<Cow<'a, tollgate::Policy>, Failure> {
-        let selector = match subject.kind == SubjectKind::Limit {
-            true => {
-                let limit = Some(parse_text("LIMIT", subject.policy)?);
-                PolicySelector { limit, tier, policy: None }
-            }
-            false => {
-                let policy = Some(parse_text("policy", subject.policy)?);
-                PolicySelector { policy, tier, limit: None }
-            }
-        };
-        let principal = self.context.batch.principal()?;
-        self.context.batch.engine_batch.resolve(principal, selector, subject.key).map_err(|error| {
-            match (error.kind(), error.parameter()) {
-                // Errors in the notation do not name the argument.
-                (ErrorKind::BadRequest, Some(Parameter::Limit)) => {
-                    Failure::bad(format!("LIMIT: {}", error.detail()))
-                }
-                _ => error.into(),
-            }
-        })
     }
 
     fn keyword(&self, token: &[u8], is_first: bool) -> Result<&'static Keyword, Failure> {
@@ -406,6 +400,35 @@ impl<'s, 'a: 's> Parser<'_, 's, 'a> {
         }
         Ok(())
     }
+}
+
+/// Resolves the policy of a check for its key.
+#[inline]
+fn resolve<'a>(
+    context: &CommandContext<'_, 'a>,
+    subject: &Subject<'_>,
+    tier: Option<&str>,
+) -> Result<Cow<'a, tollgate::Policy>, Failure> {
+    let selector = match subject.kind == SubjectKind::Limit {
+        true => {
+            let limit = Some(parse_text("LIMIT", subject.policy)?);
+            PolicySelector { limit, tier, policy: None }
+        }
+        false => {
+            let policy = Some(parse_text("policy", subject.policy)?);
+            PolicySelector { policy, tier, limit: None }
+        }
+    };
+    let principal = context.batch.principal()?;
+    context.batch.engine_batch.resolve(principal, selector, subject.key).map_err(|error| {
+        match (error.kind(), error.parameter()) {
+            // Errors in the notation do not name the argument.
+            (ErrorKind::BadRequest, Some(Parameter::Limit)) => {
+                Failure::bad(format!("LIMIT: {}", error.detail()))
+            }
+            _ => error.into(),
+        }
+    })
 }
 
 fn parse_text<'s>(name: &str, bytes: &'s [u8]) -> Result<&'s str, Failure> {

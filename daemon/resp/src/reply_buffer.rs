@@ -1,8 +1,11 @@
 //! Encoding of replies in RESP2 and RESP3.
 
 use std::fmt::{Display, Write};
+use std::ops::Range;
 
-use tollgate::Limit;
+use tollgate::{Decision, Limit, Policy};
+
+use super::template::{Shape, Templates};
 
 /// A text encoded as a bulk string at compile time.
 macro_rules! encoded {
@@ -76,6 +79,9 @@ pub(super) struct ReplyBuffer {
     formatted: String,
     /// The limit that was written last, and its encoded notation: most replies have the same.
     limit: Option<(Limit, Vec<u8>)>,
+    /// Where the varying counts of the current reply are, while they are recorded.
+    varying: Option<Vec<Range<usize>>>,
+    pub(super) templates: Templates,
     pub(super) protocol: Protocol,
 }
 
@@ -112,20 +118,7 @@ impl ReplyBuffer {
 
     #[inline]
     fn prefixed(&mut self, kind: u8, number: u64) {
-        match u8::try_from(number) {
-            Ok(one @ 0..=9) => self.raw(&[kind, b'0' + one, b'\r', b'\n']),
-            Ok(two @ 10..=99) => self.raw(&[kind, b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']),
-            _ => self.formatted(kind, number),
-        }
-    }
-
-    fn formatted(&mut self, kind: u8, number: impl itoa::Integer) {
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(number).as_bytes();
-        self.bytes.reserve(digits.len() + 3);
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(digits);
-        self.bytes.extend_from_slice(b"\r\n");
+        push_prefixed(&mut self.bytes, kind, number);
     }
 
     fn prefixed_len(&mut self, kind: u8, len: usize) {
@@ -153,13 +146,49 @@ impl ReplyBuffer {
 
     #[inline]
     pub(super) fn integer(&mut self, number: i64) {
-        self.formatted(b':', number);
+        push_formatted(&mut self.bytes, b':', number);
     }
 
     /// An unsigned integer, clamped to the range of the protocol.
     #[inline]
     pub(super) fn count(&mut self, count: u64) {
-        self.prefixed(b':', count.min(i64::MAX.unsigned_abs()));
+        push_count(&mut self.bytes, count);
+    }
+
+    /// A count that differs between replies with the same text.
+    pub(super) fn varying(&mut self, count: u64) {
+        let start = self.bytes.len();
+        self.count(count);
+        if let Some(varying) = &mut self.varying {
+            varying.push(start..self.bytes.len());
+        }
+    }
+
+    /// Writes a decision from a template; whether there is one.
+    #[inline]
+    pub(super) fn write_template(
+        &mut self,
+        policy: &Policy,
+        shape: Shape,
+        decision: &Decision,
+    ) -> bool {
+        let template = self.templates.find(policy, shape);
+        template.inspect(|template| template.write(decision, &mut self.bytes)).is_some()
+    }
+
+    /// Appends what `write` writes; returns it without its varying counts, and the length before each.
+    pub(super) fn record(&mut self, write: impl FnOnce(&mut Self)) -> (Vec<u8>, Vec<usize>) {
+        let mut rest = self.bytes.len();
+        self.varying = Some(Vec::new());
+        write(self);
+        let (mut text, mut lens) = (Vec::new(), Vec::new());
+        for varying in self.varying.take().unwrap_or_default() {
+            text.extend_from_slice(&self.bytes[rest..varying.start]);
+            lens.push(varying.start - rest);
+            rest = varying.end;
+        }
+        text.extend_from_slice(&self.bytes[rest..]);
+        (text, lens)
     }
 
     pub(super) fn size(&mut self, size: usize) {
@@ -252,4 +281,30 @@ impl ReplyBuffer {
             Protocol::Three => self.prefixed_len(b'~', len),
         }
     }
+}
+
+#[inline]
+fn push_prefixed(bytes: &mut Vec<u8>, kind: u8, number: u64) {
+    match u8::try_from(number) {
+        Ok(one @ 0..=9) => bytes.extend_from_slice(&[kind, b'0' + one, b'\r', b'\n']),
+        Ok(two @ 10..=99) => {
+            bytes.extend_from_slice(&[kind, b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']);
+        }
+        _ => push_formatted(bytes, kind, number),
+    }
+}
+
+fn push_formatted(bytes: &mut Vec<u8>, kind: u8, number: impl itoa::Integer) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(number).as_bytes();
+    bytes.reserve(digits.len() + 3);
+    bytes.push(kind);
+    bytes.extend_from_slice(digits);
+    bytes.extend_from_slice(b"\r\n");
+}
+
+/// An unsigned integer, clamped to the range of the protocol.
+#[inline]
+pub(super) fn push_count(bytes: &mut Vec<u8>, count: u64) {
+    push_prefixed(bytes, b':', count.min(i64::MAX.unsigned_abs()));
 }

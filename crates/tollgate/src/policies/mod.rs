@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+use foldhash::fast::RandomState;
 use tollgate_algorithms::{Policy, PolicyError};
 
 use crate::overrides::Overrides;
@@ -32,7 +33,7 @@ pub use variants::UnknownTier;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Policies(HashMap<Box<str>, NamedPolicy>);
+pub struct Policies(HashMap<Box<str>, NamedPolicy, RandomState>);
 
 /// A policy, and its variants if it has overrides or tiers.
 #[derive(Clone, Debug)]
