@@ -20,7 +20,7 @@ pub struct Effort {
 
 impl Effort {
     /// This many rounds; with `--quick` one round, divided by `quick_divisor`, which only shows
-    /// that the benchmark works. `None` without `--bench`: `cargo test --all-targets` starts the
+    /// that the benchmark works. `None` without `--bench`: `cargo test --benches` starts the
     /// program too.
     #[must_use]
     pub fn from_args(rounds: usize, quick_divisor: usize) -> Option<Self> {

@@ -8,6 +8,8 @@ use bench::report::{Report, Tail};
 use serde_json::Value;
 use tollgate_testkit::Server as Redis;
 
+use crate::peers::REDIS_CELL;
+use crate::resp::redis_cell;
 use crate::servers::Server;
 
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
@@ -24,6 +26,13 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     process::pin(redis.pid(), SERVER_CORE)?;
     let threshold = ["--threshold", "1000000"];
     measure(report, "RESP", "Redis, INCR and EXPIRE", &redis.url(), &threshold, seconds)?;
+
+    if let Some(module) = REDIS_CELL.find(report) {
+        let cell = redis_cell(&module);
+        process::pin(cell.pid(), SERVER_CORE)?;
+        let throttle = ["--command", "throttle", "--limit", "1000000/s burst 1000000"];
+        measure(report, "RESP", "redis-cell", &cell.url(), &throttle, seconds)?;
+    }
 
     let streams = ["--policy", "api", "--concurrency", "10", "--pipeline", "20"];
     let grpc = Server::tollgate("--grpc", None)?;

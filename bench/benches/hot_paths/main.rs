@@ -46,7 +46,7 @@ fn main() -> Result<ExitCode> {
         count::run(path, ALLOCATOR)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // `cargo test --all-targets` starts this program without `--bench`.
+    // `cargo test --benches` starts this program without `--bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(ExitCode::SUCCESS);
     }

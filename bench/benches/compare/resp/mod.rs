@@ -4,6 +4,7 @@
 pub(crate) mod load;
 mod row;
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -17,6 +18,11 @@ use self::row::{Keys, Row, rows};
 use crate::peers::{REDIS_CELL, THROTTLECRAB};
 use crate::servers::Server;
 
+/// Redis with the module redis-cell.
+pub(crate) fn redis_cell(module: &Path) -> Redis {
+    Redis::with(|config| config.line(&format!("loadmodule {}", module.display())))
+}
+
 /// The servers that are measured.
 struct Servers {
     tollgate: Server,
@@ -28,9 +34,7 @@ struct Servers {
 
 impl Servers {
     fn start(report: &mut Report) -> Result<Self> {
-        let cell = REDIS_CELL.find(report).map(|module| {
-            Redis::with(|config| config.line(&format!("loadmodule {}", module.display())))
-        });
+        let cell = REDIS_CELL.find(report).map(|module| redis_cell(&module));
         let throttlecrab = THROTTLECRAB.find(report).map(|program| {
             Server::start(|port| {
                 let mut command = Command::new(program);
@@ -95,14 +99,20 @@ pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
 }
 
 fn measure(servers: &Servers, row: &Row, effort: Effort) -> Result<ReportRow> {
-    let mut systems = servers.systems(row);
+    let systems = servers.systems(row);
     let name = format!("{}, {}, pipeline {}", row.name, row.keys.count(), row.pipeline);
-    let requests = row.requests() / effort.divisor;
-    for (_, (target, command)) in &systems {
-        // All keys become known.
-        target.load(row.pipeline, command, requests)?;
+    let mut loads = Vec::with_capacity(systems.len());
+    for (system, (target, command)) in systems {
+        // Nearly all keys become known.
+        let (_, rate) = target.load(row.pipeline, &command, WARM_UP / effort.divisor)?;
+        // About a second: some systems take forty times as long as others.
+        let requests = usize::try_from(rate)? / effort.divisor;
+        loads.push((system, (target, command, requests)));
     }
-    ReportRow::measure(name, effort.rounds, &mut systems, |(target, command)| {
-        target.measure(row.pipeline, command, requests)
+    ReportRow::measure(name, effort.rounds, &mut loads, |(target, command, requests)| {
+        target.measure(row.pipeline, command, *requests)
     })
 }
+
+/// The requests before a row is measured.
+const WARM_UP: usize = 300_000;

@@ -39,13 +39,6 @@ pub(crate) struct Row {
     pub(crate) pipeline: usize,
 }
 
-impl Row {
-    /// The number of requests that take about a second.
-    pub(crate) fn requests(&self) -> usize {
-        if self.pipeline == 1 { 100_000 } else { 1_500_000 }
-    }
-}
-
 /// A burst and a rate that the load cannot exhaust, so that each request is admitted and charged.
 const HIGH_LIMIT: [&str; 3] = ["999999", "1000000", "1"];
 /// A limit that the first request exhausts, so that all others are denied.
