@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::thread::available_parallelism;
 
 use anyhow::{Result, ensure};
 
@@ -37,11 +38,9 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
 
     let mut steps = Steps::default();
     let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
-    // One build with the feature `otlp` for both: a second build without it would take minutes.
-    // `cargo xtask check` compiles the default features.
-    let all = "--workspace --features tollgate-cli/otlp --no-fail-fast";
-    run("tests", cargo_test(&root, &format!("{all} --all-targets")));
-    run("documentation tests", cargo_test(&root, &format!("{all} --doc")));
+    // With the feature `otlp`: a second build without it would take minutes. `cargo xtask check` compiles
+    // the default features.
+    run("tests", cargo_test(&root, "--workspace --features tollgate-cli/otlp --no-fail-fast"));
     if !fast {
         // All others have TLS, which the daemon enables.
         run(
@@ -88,12 +87,20 @@ fn count(command: Command, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` with arguments that are separated by spaces.
+/// `cargo test` with arguments that are separated by spaces. Twice as many tests run at a time as there
+/// are cores: most of them wait for servers.
 fn cargo_test(root: &Path, arguments: &str) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(arguments.split(' '));
+    if std::env::var_os(THREADS).is_none() {
+        let cores = available_parallelism().map_or(1, usize::from);
+        test.env(THREADS, (2 * cores).to_string());
+    }
     test
 }
+
+/// The variable with the number of tests that run at a time.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// Explores all interleavings of threads in the memory store's table. The flags differ from those
 /// of other builds, hence a separate target folder.

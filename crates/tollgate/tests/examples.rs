@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use tollgate_testkit::Server;
+use tollgate_testkit::{Server, build_examples};
 
 /// Guards against a run that finds no examples.
 const EXAMPLE_COUNT: usize = 30;
@@ -17,12 +17,11 @@ const EXAMPLE_COUNT: usize = 30;
 fn outputs_match_the_recorded_ones() {
     let names = names();
     assert_eq!(names.len(), EXAMPLE_COUNT, "{names:?}");
-    // All examples in one build, so that they compile in parallel.
-    assert!(cargo(&["build", "--examples"]).status().unwrap().success(), "the build failed");
+    let programs = build_examples(env!("CARGO_TARGET_TMPDIR"));
     let server = Server::start();
     let update = env::var_os("UPDATE").is_some_and(|value| value == "1");
     for name in &names {
-        let printed = run(name, &server.url());
+        let printed = run(&programs.join(name), &server.url());
         let path = folder("outputs").join(format!("{name}.txt"));
         if update {
             fs::write(&path, &printed).unwrap();
@@ -74,20 +73,10 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name)
 }
 
-/// Runs an example with the URL of a server, which examples without Redis ignore. Cargo builds it,
-/// because with `--all-targets` the examples beside a test are test harnesses.
-fn run(name: &str, url: &str) -> String {
-    let output = cargo(&["run", "--example", name]).args(["--", url]).output().unwrap();
+/// Runs an example with the URL of a server, which examples without Redis ignore.
+fn run(program: &Path, url: &str) -> String {
+    let output = Command::new(program).arg(url).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} failed with {}: {error}", output.status);
+    assert!(output.status.success(), "{} failed: {error}", program.display());
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// Calls cargo with the profile of this test.
-fn cargo(arguments: &[&str]) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(arguments).args(["--package", "tollgate", "--features", "redis"]);
-    cargo.args(["--profile", "test", "--quiet", "--offline"]);
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo
 }

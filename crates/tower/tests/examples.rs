@@ -3,10 +3,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use tollgate_testkit::{Reply, Server, until};
+use tollgate_testkit::{Reply, Server, build_examples, until};
 use tonic::Code;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
@@ -22,20 +21,7 @@ struct Example {
 
 impl Example {
     fn start(name: &str, arguments: &[&str]) -> Self {
-        // With `--all-targets` the examples beside a test are test harnesses, so Cargo builds it.
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--package", "tollgate-tower", "--all-features", "--example", name]);
-        cargo.args(["--profile", "test", "--quiet", "--offline"]);
-        // The build script of ring runs again whenever these change.
-        let of_test = std::env::vars().map(|(name, _)| name);
-        for name in
-            of_test.filter(|x| x.starts_with("CARGO_PKG") || x.starts_with("CARGO_MANIFEST"))
-        {
-            cargo.env_remove(name);
-        }
-        assert!(cargo.status().unwrap().success(), "{name} does not compile");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let mut process = Command::new(target.join("debug/examples").join(name))
+        let mut process = Command::new(build_examples(env!("CARGO_TARGET_TMPDIR")).join(name))
             .arg("127.0.0.1:0")
             .args(arguments)
             .stdout(Stdio::piped())

@@ -12,6 +12,7 @@
 //! - [`Gateway`] is nginx, Caddy, HAProxy or Envoy; [`Upstream`] is the application behind it.
 //! - [`ClientKind`] is redis-cli, or Python or Node.js with third-party clients.
 //! - [`Events`] records events of `tracing`.
+//! - [`build_examples`] compiles the examples of the workspace.
 //! - [`Sweep`] lists the keys of a server or cluster and their times to live.
 //!
 //! Every function panics if a server does not do what is needed in time; the message has its log.
@@ -42,6 +43,7 @@ mod cluster;
 mod config;
 mod connection;
 mod events;
+mod examples;
 mod folder;
 mod gateway;
 mod generated;
@@ -63,6 +65,7 @@ pub use cluster::{Cluster, SlotMove, slot_of};
 pub use config::Config;
 pub use connection::Connection;
 pub use events::Events;
+pub use examples::build_examples;
 pub use folder::Folder;
 pub use gateway::{Gateway, GatewayKind};
 pub use generated::assert_up_to_date;

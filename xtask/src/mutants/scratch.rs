@@ -15,8 +15,8 @@ use crate::{process, repository};
 pub(super) struct Scratch {
     root: PathBuf,
     pub(super) tree: PathBuf,
-    /// The target folder for all patches, so that each patch rebuilds only the crates that it
-    /// changes and their dependents.
+    /// The target folder of the repository, so that dependencies are those of the tests. Each patch
+    /// rebuilds only the crates that it changes and their dependents.
     pub(super) build: PathBuf,
     pub(super) logs: PathBuf,
 }
@@ -27,7 +27,8 @@ impl Scratch {
     pub(super) fn prepare(root: &Path) -> Result<Self> {
         let root = root.canonicalize()?;
         let home = root.join("target/mutants");
-        let [tree, build, logs] = ["tree", "build", "logs"].map(|name| home.join(name));
+        let [tree, logs] = ["tree", "logs"].map(|name| home.join(name));
+        let build = root.join("target");
         for folder in [&tree, &logs] {
             fs::create_dir_all(folder)?;
         }
