@@ -235,6 +235,8 @@ async fn silent_connections_are_evicted_first() {
     for beginning in ["", "P", "", "POST /v1/check HTTP/1.1\r\nx-slow: ", "", "", ""] {
         silent.push(daemon.send(beginning).await);
     }
+    // It has been idle for a shorter time than the others.
+    kept.get("/livez").await.unwrap();
     for _ in 0..3 {
         // It is accepted once another connection has been silent long enough.
         let mut late = daemon.connect().await;
