@@ -262,6 +262,20 @@ impl<'a, 'r> Call<'a, 'r> {
         Call { requires_store, ..self }
     }
 
+    /// The check of a call that charges only this check, and has neither an audit record nor an
+    /// idempotency key.
+    pub(crate) fn plain_check(&self) -> Option<&CheckRequest<'a>> {
+        let is_plain = self.action == Action::Execute(Operation::Check { lease: None })
+            && self.counting == Counting::Answer
+            && !self.is_shadow
+            && self.request_id.is_none()
+            && self.audits.is_empty();
+        match &self.checks {
+            Checks::One(check) if is_plain => Some(check),
+            Checks::One(_) | Checks::Several(_) => None,
+        }
+    }
+
     /// Whether the outcome is a decision without the store, which the call does not accept.
     pub(crate) fn lacks_store(&self, outcome: &Outcome) -> bool {
         self.requires_store && outcome.is_degraded()

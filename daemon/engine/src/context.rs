@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tollgate::Policy;
+use tollgate::{Cost, Decision, Key, Policy};
 
 use crate::access::Principal;
 use crate::active::ActiveConfig;
-use crate::call::{Call, Outcome, PolicySelector};
+use crate::call::{Call, CheckRequest, Outcome, PolicySelector};
 use crate::counters::Surface;
 use crate::descriptor;
 use crate::engine::Engine;
@@ -67,11 +67,34 @@ impl<'a> RequestContext<'a> {
         descriptor::resolve(self.engine, self.active, self.principal, domain, descriptor)
     }
 
+    /// Decides and counts a plain check, if that needs no answer of the store.
+    #[inline]
+    #[must_use]
+    pub fn check_now(
+        &self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        note: Option<&str>,
+    ) -> Option<Decision> {
+        let mut meter = self.start_meter();
+        let decision = self.engine.limiter().check_now(policy, key, cost)?;
+        meter.count_one(policy, key.as_bytes(), cost, note, &decision);
+        Some(decision)
+    }
+
     /// Executes a call: counts its decisions and ends its audit record.
     ///
     /// # Errors
     /// The store rejects the call, or is unavailable and the policy does not decide without it.
     pub async fn execute(&self, call: &mut Call<'_, '_>) -> Result<Outcome, Error> {
+        // The fast path: nearly all calls are plain checks.
+        if let Some(CheckRequest { policy, key, cost, note, .. }) = call.plain_check()
+            && let Ok(key) = Key::new(key)
+            && let Some(decision) = self.check_now(policy, key, *cost, note.as_deref())
+        {
+            return Ok(Outcome::Decision(decision));
+        }
         let mut meter = self.start_meter();
         let result = execute(self.engine, call).await;
         meter.count(call.counted(&result, None));

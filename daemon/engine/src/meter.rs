@@ -68,8 +68,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts a request with one check. Only pipelines use this. They have no trace, so
-    /// `is_denied`, which selects exemplars, is not updated.
+    /// Counts a request with one check that was decided.
     #[inline]
     pub(crate) fn count_one(
         &mut self,
@@ -86,6 +85,7 @@ impl<'a> Meter<'a> {
         }
         let answer = self.batch.count(decision);
         if !decision.allowed {
+            self.is_denied = true;
             self.log_denial(key, decision);
         }
         self.track(key, cost, note, decision, false);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate::{Cost, Decision, Operation, Policy, Reason};
+use tollgate::{Cost, Decision, Key, Operation, Policy, Reason};
 use tollgate_engine::{
     Action, AuditRecord, Call, CheckRequest, Checks, Counting, Error, ErrorKind, Outcome,
 };
@@ -70,6 +70,12 @@ pub(super) async fn execute(
     descriptors: &[Descriptor<'_>],
 ) -> Result<Vec<DescriptorOutcome>, EnvoyError> {
     let mut calls = Calls { context, calls: Vec::new() };
+    if let [descriptor] = descriptors
+        && let Some(decision) = calls.check_now(descriptor)
+    {
+        let (remaining_before, is_penalty) = (None, false);
+        return Ok(vec![DescriptorOutcome::Decided { decision, remaining_before, is_penalty }]);
+    }
     let indices = match context.request.active.envoy.charging {
         Charging::Atomic => calls.add_together(descriptors),
         Charging::Reference => calls.add_each(descriptors),
@@ -116,6 +122,27 @@ fn check_results(
 }
 
 impl<'a, 'r> Calls<'a, 'r> {
+    /// Decides the only descriptor of a request, if it is a plain check that needs no answer of the store.
+    fn check_now(&self, descriptor: &Descriptor<'_>) -> Option<Decision> {
+        let EnvoyContext { request, .. } = self.context;
+        let (Some(policy), Hits::Charge(cost)) = (descriptor.target.policy(), descriptor.hits)
+        else {
+            return None;
+        };
+        // With charging by reference, these are peeked and penalized too.
+        let is_plain = request.active.envoy.charging == Charging::Atomic || cost == Cost::ONE;
+        if !is_plain
+            || request.active.envoy.shadow
+            || descriptor.has_limit
+            || descriptor.target.note().is_some()
+            || policy.limits().iter().any(|limit| limit.counts_denied())
+        {
+            return None;
+        }
+        let key = Key::new(descriptor.target.key()).ok()?;
+        request.check_now(policy, key, cost, None)
+    }
+
     /// Charges all descriptors in one call, all or nothing. Refunds are independent.
     fn add_together(&mut self, descriptors: &'a [Descriptor<'a>]) -> Vec<ResultIndex> {
         let mut indices = vec![ResultIndex::default(); descriptors.len()];
