@@ -1,6 +1,7 @@
 //! Parts that several benchmarks share: keys and their order, processes on cores of their own,
 //! figures and reports.
 
+pub mod chart;
 pub mod counts;
 pub mod figures;
 pub mod machine;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 ///
 /// # Errors
 /// The system is not Linux, or git is missing.
-pub fn describe() -> Result<Vec<String>> {
+pub fn describe() -> Result<String> {
     let info = fs::read_to_string("/proc/cpuinfo")?;
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     // Processors of ARM have no name.
@@ -19,11 +19,11 @@ pub fn describe() -> Result<Vec<String>> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let load = fs::read_to_string("/proc/loadavg")?;
     let load = load.split_whitespace().next().context("loadavg is empty")?;
-    Ok(vec![
-        format!("{cores} cores of {model}, Linux {}", kernel.trim()),
-        format!("commit {}", commit()?),
-        format!("load average before the run: {load}"),
-    ])
+    Ok(format!(
+        "Commit {}, {cores} cores of {model}, Linux {}, load average {load} before the run",
+        commit()?,
+        kernel.trim()
+    ))
 }
 
 /// The short hash and the date of the commit.

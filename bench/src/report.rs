@@ -57,17 +57,16 @@ impl Series {
         median(self.samples.iter().map(figure))
     }
 
-    /// The lowest and the highest CPU time.
-    fn spread(&self) -> (u64, u64) {
-        let cpu = || self.samples.iter().map(|sample| sample.cpu_ps);
-        (cpu().min().unwrap_or_default(), cpu().max().unwrap_or_default())
-    }
-
-    /// The CPU time divided by that of another system in the same round; the median of the rounds.
-    fn ratio_to(&self, other: &Series) -> Hundredths {
+    /// The CPU time divided by that of another system, in each round.
+    fn ratios_to(&self, other: &Series) -> impl Iterator<Item = Hundredths> + Clone {
         let rounds = self.samples.iter().zip(&other.samples);
-        median(rounds.map(|(sample, other)| ratio(sample.cpu_ps, other.cpu_ps)))
+        rounds.map(|(sample, other)| ratio(sample.cpu_ps, other.cpu_ps))
     }
+}
+
+/// The lowest and the highest figure.
+fn spread(figures: impl Iterator<Item = u64> + Clone) -> (u64, u64) {
+    (figures.clone().min().unwrap_or_default(), figures.max().unwrap_or_default())
 }
 
 /// Latencies of requests that were sent at a steady rate.
@@ -85,15 +84,49 @@ pub struct Tail {
     pub unsent: u64,
 }
 
-/// All that was measured.
+/// How a cost grows with a number.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// A part of the name of the picture.
+    pub name: &'static str,
+    /// What grows.
+    pub title: &'static str,
+    /// What the number counts.
+    pub unit: &'static str,
+    /// The numbers by ascending size, and what was measured with each.
+    pub points: Vec<(u64, Row)>,
+}
+
+impl Curve {
+    /// The systems, with the CPU time per operation at each number, in ns.
+    #[must_use]
+    pub fn series(&self) -> Vec<(&str, Vec<(u64, u64)>)> {
+        let systems = self.points.first().map_or(&[][..], |(_, row)| &row.systems);
+        let points = |index: usize| {
+            let cpu_ns = |row: &Row| row.systems[index].median(|sample| sample.cpu_ps) / 1_000;
+            self.points.iter().map(|(number, row)| (*number, cpu_ns(row))).collect()
+        };
+        systems.iter().enumerate().map(|(index, system)| (&*system.name, points(index))).collect()
+    }
+
+    /// The name of the file with its picture.
+    #[must_use]
+    pub fn file(&self) -> String {
+        format!("growth-{}.svg", self.name)
+    }
+}
+
+/// What was measured in a group.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The machine and its load.
-    pub machine: Vec<String>,
+    /// What the group measures.
+    pub title: &'static str,
+    /// The machine, the commit and the load.
+    pub machine: String,
     /// The rows.
     pub rows: Vec<Row>,
-    /// How the costs of Tollgate grow, as rows.
-    pub growth: Vec<Row>,
+    /// How the costs grow.
+    pub growth: Vec<Curve>,
     /// The latencies.
     pub tails: Vec<Tail>,
     /// Systems that were not measured, and how to get them.
@@ -111,18 +144,20 @@ impl Report {
     /// The report in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = String::new();
-        for line in &self.machine {
-            text += &format!("- {line}\n");
-        }
+        let mut text = format!("### {}\n\n{}.\n", self.title, self.machine);
         for line in &self.missing {
-            text += &format!("- **Not measured**: {line}\n");
+            text += &format!("\n**Not measured**: {line}\n");
         }
-        write_rows(&mut text, "Costs", &self.rows);
-        write_rows(&mut text, "Growth", &self.growth);
+        if !self.rows.is_empty() {
+            write_rows(&mut text, &self.rows);
+        }
+        for curve in &self.growth {
+            let (title, file) = (curve.title, curve.file());
+            text += &format!("\n#### {title}\n\n![{title}](pictures/{file})\n");
+            write_rows(&mut text, curve.points.iter().map(|(_, row)| row));
+        }
         if !self.tails.is_empty() {
-            text += "\n### Latencies at half of the saturation\n\n\
-                     | Protocol | Server | requests/s | p50, µs | p99, µs | p99.9, µs | never sent |\n\
+            text += "\n| Protocol | Server | requests/s | p50, µs | p99, µs | p99.9, µs | never sent |\n\
                      |---|---|---:|---:|---:|---:|---:|\n";
             for Tail { protocol, server, rate, latencies_us: [p50, p99, p999], unsent } in
                 &self.tails
@@ -135,9 +170,9 @@ impl Report {
         text
     }
 
-    /// The report with every round, as JSON.
+    /// The report with every round.
     #[must_use]
-    pub fn json(&self) -> String {
+    pub fn json(&self) -> Value {
         let tails = self.tails.iter().map(|tail| {
             let [p50, p99, p999] = tail.latencies_us;
             json!({
@@ -145,15 +180,20 @@ impl Report {
                 "p50_us": p50, "p99_us": p99, "p99.9_us": p999, "unsent": tail.unsent,
             })
         });
-        let report = json!({
+        json!({
+            "title": self.title,
             "machine": self.machine,
             "not_measured": self.missing,
             "rows": self.rows.iter().map(row_json).collect::<Vec<_>>(),
-            "growth": self.growth.iter().map(row_json).collect::<Vec<_>>(),
+            "growth": self.growth.iter().map(curve_json).collect::<Vec<_>>(),
             "latencies": tails.collect::<Vec<_>>(),
-        });
-        format!("{report:#}\n")
+        })
     }
+}
+
+fn curve_json(curve: &Curve) -> Value {
+    let rows: Vec<Value> = curve.points.iter().map(|(_, row)| row_json(row)).collect();
+    json!({ "title": curve.title, "rows": rows })
 }
 
 fn row_json(row: &Row) -> Value {
@@ -166,28 +206,25 @@ fn row_json(row: &Row) -> Value {
     json!({ "name": row.name, "systems": systems.collect::<Vec<_>>() })
 }
 
-fn write_rows(text: &mut String, title: &str, rows: &[Row]) {
-    if rows.is_empty() {
-        return;
-    }
-    *text += &format!(
-        "\n### {title}\n\n\
-         | Work | System | CPU per operation | from, to | CPU ÷ Tollgate's | operations/s |\n\
-         |---|---|---:|---:|---:|---:|\n"
-    );
+fn write_rows<'r>(text: &mut String, rows: impl IntoIterator<Item = &'r Row>) {
+    *text += "\n| Work | System | CPU per operation | from, to | CPU ÷ Tollgate's | from, to | operations/s |\n\
+              |---|---|---:|---:|---:|---:|---:|\n";
     for row in rows {
         for system in &row.systems {
-            let (low, high) = system.spread();
+            let (low, high) = spread(system.samples.iter().map(|sample| sample.cpu_ps));
+            let (lowest, highest) = spread(system.ratios_to(&row.systems[0]));
             // Writing to a `String` cannot fail.
             let _ = writeln!(
                 text,
-                "| {} | {} | {} | {}, {} | {} | {} |",
+                "| {} | {} | {} | {}, {} | {} | {}, {} | {} |",
                 row.name,
                 system.name,
                 time(system.median(|sample| sample.cpu_ps)),
                 time(low),
                 time(high),
-                decimal(system.ratio_to(&row.systems[0])),
+                decimal(median(system.ratios_to(&row.systems[0]))),
+                decimal(lowest),
+                decimal(highest),
                 system.median(|sample| sample.rate),
             );
         }
@@ -221,11 +258,15 @@ mod tests {
         let report = Report { rows: vec![measured()], ..Report::default() };
         let text = report.markdown();
         assert!(
-            text.contains("| work | tollgate | 42.0 ns | 41.0 ns, 43.0 ns | 1.00 | 7 |"),
+            text.contains(
+                "| work | tollgate | 42.0 ns | 41.0 ns, 43.0 ns | 1.00 | 1.00, 1.00 | 7 |"
+            ),
             "{text}"
         );
         assert!(
-            text.contains("| work | peer | 2.00 µs | 2.00 µs, 2.00 µs | 47.66 | 7 |"),
+            text.contains(
+                "| work | peer | 2.00 µs | 2.00 µs, 2.00 µs | 47.66 | 46.58, 48.80 | 7 |"
+            ),
             "{text}"
         );
     }
@@ -233,7 +274,6 @@ mod tests {
     #[test]
     fn json_has_every_round() {
         let report = Report { rows: vec![measured()], ..Report::default() };
-        let json: Value = serde_json::from_str(&report.json()).unwrap();
-        assert_eq!(json["rows"][0]["systems"][1]["rounds"][2]["cpu_ps"], 2_003_000);
+        assert_eq!(report.json()["rows"][0]["systems"][1]["rounds"][2]["cpu_ps"], 2_003_000);
     }
 }

@@ -6,7 +6,7 @@
 //! a row names another number. Programs that are not installed are reported, with a way to get
 //! them.
 //!
-//! `cargo xtask bench [GROUP] [--quick] [--json FILE]`; `UPDATE=1` writes the whole report into
+//! `cargo xtask bench [GROUP] [--quick] [--json FILE]`; `UPDATE=1` writes the figures of the groups into
 //! `docs/benchmarks.md`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
@@ -26,58 +26,70 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use bench::report::Report;
-use bench::{Effort, machine};
+use bench::{Effort, chart, machine};
+use serde_json::Value;
 
 /// Rows that are measured together.
 #[derive(Debug)]
 struct Group {
     name: &'static str,
+    title: &'static str,
     run: fn(Effort, &mut Report) -> Result<()>,
     /// Whether it runs without being named.
     is_default: bool,
 }
 
 const GROUPS: &[Group] = &[
-    Group { name: "memory", run: memory::run, is_default: true },
-    Group { name: "resp", run: resp::run, is_default: true },
-    Group { name: "http", run: http::run, is_default: true },
-    Group { name: "grpc", run: grpc::run, is_default: true },
-    Group { name: "redis", run: redis::run, is_default: true },
-    Group { name: "redis-tables", run: redis::run_tables, is_default: false },
-    Group { name: "leased", run: leased::run, is_default: true },
-    Group { name: "track", run: track::run, is_default: true },
-    Group { name: "replay", run: replay::run, is_default: true },
-    Group { name: "growth", run: grow, is_default: true },
-    Group { name: "tail", run: tail::run, is_default: true },
+    Group { name: "memory", title: "In process", run: memory::run, is_default: true },
+    Group { name: "resp", title: "RESP", run: resp::run, is_default: true },
+    Group { name: "http", title: "HTTP", run: http::run, is_default: true },
+    Group { name: "grpc", title: "gRPC", run: grpc::run, is_default: true },
+    Group { name: "redis", title: "On Redis", run: redis::run, is_default: true },
+    Group {
+        name: "redis-tables",
+        title: "Every kind of limit on Redis",
+        run: redis::run_tables,
+        is_default: false,
+    },
+    Group { name: "leased", title: "Leases of quota", run: leased::run, is_default: true },
+    Group { name: "track", title: "Tracked keys", run: track::run, is_default: true },
+    Group { name: "replay", title: "Replay", run: replay::run, is_default: true },
+    Group { name: "growth", title: "Growth", run: grow, is_default: true },
+    Group {
+        name: "tail",
+        title: "Latencies at half of the saturation",
+        run: tail::run,
+        is_default: true,
+    },
 ];
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md");
-const BEGIN: &str = "<!-- UPDATE=1 cargo xtask bench writes what follows. -->\n";
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pictures/");
 
 fn main() -> Result<()> {
     if let Some(port) = servers::constant_port() {
         return servers::serve_constant(port);
     }
     let Some(effort) = Effort::from_args(5, 20) else { return Ok(()) };
-    let mut report = Report { machine: machine::describe()?, ..Report::default() };
-    let name = named_group()?;
+    let (name, should_update) = (named_group()?, std::env::var_os("UPDATE").is_some());
+    ensure!(effort.divisor == 1 || !should_update, "UPDATE=1 needs all rounds: omit --quick");
+    let mut reports = Vec::new();
     for group in GROUPS {
         if name.as_deref().map_or(group.is_default, |name| name == group.name) {
             println!("== {}", group.name);
+            let (title, machine) = (group.title, machine::describe()?);
+            let mut report = Report { title, machine, ..Report::default() };
             (group.run)(effort, &mut report)?;
+            println!("\n{}", report.markdown());
+            if should_update {
+                write_section(group.name, &report)?;
+            }
+            reports.push(report.json());
         }
     }
-    println!("\n{}", report.markdown());
     if let Some(file) = argument_after("--json")? {
-        fs::write(&file, report.json()).with_context(|| format!("cannot write {file}"))?;
-    }
-    if std::env::var_os("UPDATE").is_some() {
-        ensure!(
-            name.is_none() && effort.divisor == 1,
-            "UPDATE=1 needs the whole run: omit {}",
-            name.as_deref().unwrap_or("--quick")
-        );
-        write_page(&report)?;
+        let text = format!("{:#}\n", Value::Array(reports));
+        fs::write(&file, text).with_context(|| format!("cannot write {file}"))?;
     }
     Ok(())
 }
@@ -88,12 +100,20 @@ fn grow(effort: Effort, report: &mut Report) -> Result<()> {
     resp::grow(effort, report)
 }
 
-/// Replaces the figures at the end of the page.
-fn write_page(report: &Report) -> Result<()> {
+/// Replaces the figures of a group in the page, and its pictures.
+fn write_section(name: &str, report: &Report) -> Result<()> {
     let page = fs::read_to_string(PAGE)?;
-    let (text, _) =
-        page.split_once(BEGIN).with_context(|| format!("{PAGE} has no line {BEGIN}"))?;
-    fs::write(PAGE, format!("{text}{BEGIN}\n{}", report.markdown()))?;
+    let [begin, end] = ["begin", "end"].map(|part| format!("<!-- {part} {name} -->\n"));
+    let section = page.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
+        Some((before, after))
+    });
+    let (before, after) =
+        section.with_context(|| format!("{PAGE} has no lines {begin} and {end}"))?;
+    fs::write(PAGE, format!("{before}{begin}\n{}\n{end}{after}", report.markdown()))?;
+    for curve in &report.growth {
+        fs::write(format!("{PICTURES}{}", curve.file()), chart::svg(curve)?)?;
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use bench::Effort;
 use bench::figures::{number, ratio};
 use bench::process::{self, own_cpu_ns};
-use bench::report::{Report, Row, Sample};
+use bench::report::{Curve, Report, Row, Sample};
 use tokio::runtime::{Builder, Runtime};
 use tollgate::{Check, Key, Limiter, MemoryLimiter, Operation, Policy, Request};
 use tollgate_state::Clock;
@@ -133,33 +133,57 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures tables with more and more keys, and policies with more and more limits.
+/// Measures tables with more and more keys, policies with more and more limits, and keys with more and
+/// more log entries and leases.
 pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
     process::unpin()?;
     let largest = if effort.divisor == 1 { 7 } else { 5 };
+    let mut keys_curve = curve("keys", "More keys in memory", "keys");
     for count in (3..=largest).map(|exponent| 10_usize.pow(exponent)) {
         let (keys, draws) = (bench::keys(count), bench::zipf(count, DRAWS));
         let mut systems = systems(&keys, false)?;
         systems.truncate(2);
-        grow_one(format!("in process, {count} keys"), &keys, &draws, systems, effort, report)?;
+        let row = grow_one(format!("{count} keys"), &keys, &draws, systems, effort)?;
+        keys_curve.points.push((number(count), row));
     }
     let (keys, draws) = (bench::keys(1_000), bench::zipf(1_000, DRAWS));
+    let mut limits_curve = curve("limits", "More limits in a policy", "limits");
     for count in [1, 2, 4, 8, 16] {
         let limits: Vec<_> = (1..=count).map(|seconds| format!("{RATE}/{seconds}s")).collect();
         let limiter = Box::new(tollgate(&limits.join("; "), keys.len())?);
         let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
-        let name = format!("in process, {count} limits in a policy");
-        grow_one(name, &keys, &draws, systems, effort, report)?;
+        let row = grow_one(format!("{count} limits"), &keys, &draws, systems, effort)?;
+        limits_curve.points.push((count, row));
     }
-    for entries in [10, 100, 1_000, 10_000] {
-        let limiter = Box::new(tollgate(&format!("{entries}/h log"), 1)?);
-        // The log is full after the first checks, so that all others are denied.
-        let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
-        let name = format!("in process, denied by a log of {entries} entries");
-        let indices = vec![0; DRAWS];
-        grow_one(name, &keys[..1], &indices, systems, effort, report)?;
-    }
+    // All are used by the first checks, so that the others are denied.
+    let logs = curve("log", "Denials by a longer log", "entries");
+    let logs = grow_key(logs, |entries| format!("{entries}/h log"), &keys[..1], effort)?;
+    let leases = curve("leases", "Denials beside more held leases", "leases");
+    let limit = |leases| format!("{leases} concurrent lease 1h");
+    let leases = grow_key(leases, limit, &keys[..1], effort)?;
+    report.growth.extend([keys_curve, limits_curve, logs, leases]);
     Ok(())
+}
+
+fn curve(name: &'static str, title: &'static str, unit: &'static str) -> Curve {
+    Curve { name, title, unit, points: Vec::new() }
+}
+
+/// Measures checks of one key under limits of growing size.
+fn grow_key(
+    mut curve: Curve,
+    limit: impl Fn(u64) -> String,
+    key: &[String],
+    effort: Effort,
+) -> Result<Curve> {
+    for size in [10, 100, 1_000, 10_000] {
+        let limiter = Box::new(tollgate(&limit(size), 1)?);
+        let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
+        let name = format!("{size} {}", curve.unit);
+        let row = grow_one(name, key, &vec![0; DRAWS], systems, effort)?;
+        curve.points.push((size, row));
+    }
+    Ok(curve)
 }
 
 fn grow_one(
@@ -168,17 +192,14 @@ fn grow_one(
     draws: &[usize],
     mut systems: Vec<System>,
     effort: Effort,
-    report: &mut Report,
-) -> Result<()> {
+) -> Result<Row> {
     let checks = DRAWS / effort.divisor;
     for (_, limiter) in &systems {
         black_box(limiter.check_all(keys, &draws[..checks]));
     }
-    let row = Row::measure(name, effort.rounds, &mut systems, |limiter| {
+    Row::measure(name, effort.rounds, &mut systems, |limiter| {
         measure(&**limiter, keys, draws, 1, checks)
-    })?;
-    report.growth.push(row);
-    Ok(())
+    })
 }
 
 /// Runs `checks` checks on each of `threads` threads.

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::Result;
 use bench::Effort;
 use bench::process::{self, SERVER_CORE};
-use bench::report::{Report, Row as ReportRow};
+use bench::report::{Curve, Report, Row as ReportRow};
 use tollgate_testkit::Server as Redis;
 
 use self::load::Target;
@@ -89,12 +89,15 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
 /// Measures `TOLLGATE.CHECK` and `INCR` with longer and longer pipelines.
 pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
     let servers = Servers::start(report)?;
-    for pipeline in [1, 4, 16, 64, 256] {
-        let keys = Keys::Random;
+    let (name, title) = ("pipeline", "Longer pipelines of `TOLLGATE.CHECK`");
+    let mut curve = Curve { name, title, unit: "commands in a pipeline", points: Vec::new() };
+    for pipeline in [1_u8, 4, 16, 64, u8::MAX] {
+        let (name, keys) = ("`TOLLGATE.CHECK`", Keys::Random);
         let command = vec!["TOLLGATE.CHECK", "api", keys.argument()];
-        let row = Row { name: "RESP, `TOLLGATE.CHECK`", command, keys, pipeline };
-        report.growth.push(measure(&servers, &row, effort)?);
+        let row = Row { name, command, keys, pipeline: pipeline.into() };
+        curve.points.push((pipeline.into(), measure(&servers, &row, effort)?));
     }
+    report.growth.push(curve);
     Ok(())
 }
 
