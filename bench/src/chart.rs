@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use crate::report::Curve;
 
-const SIZE: (u32, u32) = (720, 400);
+const SIZE: (u32, u32) = (760, 400);
 /// Tollgate's line, and those of others.
 const COLORS: [RGBColor; 3] = [RGBColor(0, 94, 162), RGBColor(200, 90, 0), RGBColor(90, 90, 90)];
 
@@ -29,6 +29,8 @@ fn draw(curve: &Curve, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .margin(16)
+        // The last label is wider than the axis leaves room for.
+        .margin_right(56)
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d((first..last).log_scale(), 0..highest.unwrap_or(1) * 5 / 4)?;

@@ -110,7 +110,7 @@ fn write_section(name: &str, report: &Report) -> Result<()> {
     });
     let (before, after) =
         section.with_context(|| format!("{PAGE} has no lines {begin} and {end}"))?;
-    fs::write(PAGE, format!("{before}{begin}\n{}\n{end}{after}", report.markdown()))?;
+    fs::write(PAGE, format!("{before}{begin}\n{}\n{end}{after}", report.markdown().trim_end()))?;
     for curve in &report.growth {
         fs::write(format!("{PICTURES}{}", curve.file()), chart::svg(curve)?)?;
     }

@@ -41,8 +41,9 @@ pub(crate) struct Row {
 
 /// A burst and a rate that the load cannot exhaust, so that each request is admitted and charged.
 const HIGH_LIMIT: [&str; 3] = ["999999", "1000000", "1"];
-/// A limit that the first request exhausts, so that all others are denied.
-const LOW_LIMIT: [&str; 3] = ["0", "1", "86400"];
+/// A limit that the first two requests exhaust, so that all others are denied. throttlecrab rejects a
+/// burst of 0.
+const LOW_LIMIT: [&str; 3] = ["1", "1", "86400"];
 
 pub(crate) fn rows() -> Vec<Row> {
     let throttle = |keys: Keys, limit: [&'static str; 3]| {
