@@ -143,7 +143,7 @@ pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
         let (keys, draws) = (bench::keys(count), bench::zipf(count, DRAWS));
         let mut systems = systems(&keys, false)?;
         systems.truncate(2);
-        let row = grow_one(format!("{count} keys"), &keys, &draws, systems, effort)?;
+        let row = grow_one(format!("keys: {count}"), &keys, &draws, systems, effort)?;
         keys_curve.points.push((number(count), row));
     }
     let (keys, draws) = (bench::keys(1_000), bench::zipf(1_000, DRAWS));
@@ -152,7 +152,7 @@ pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
         let limits: Vec<_> = (1..=count).map(|seconds| format!("{RATE}/{seconds}s")).collect();
         let limiter = Box::new(tollgate(&limits.join("; "), keys.len())?);
         let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
-        let row = grow_one(format!("{count} limits"), &keys, &draws, systems, effort)?;
+        let row = grow_one(format!("limits: {count}"), &keys, &draws, systems, effort)?;
         limits_curve.points.push((count, row));
     }
     // All are used by the first checks, so that the others are denied.
@@ -179,7 +179,7 @@ fn grow_key(
     for size in [10, 100, 1_000, 10_000] {
         let limiter = Box::new(tollgate(&limit(size), 1)?);
         let systems: Vec<System> = vec![("tollgate".to_owned(), limiter)];
-        let name = format!("{size} {}", curve.unit);
+        let name = format!("{}: {size}", curve.unit);
         let row = grow_one(name, key, &vec![0; DRAWS], systems, effort)?;
         curve.points.push((size, row));
     }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use anyhow::{Context, Result, ensure};
 use bench::Effort;
-use bench::process::{self, LOAD_CORE};
+use bench::process::{self, SERVER_CORE};
 use bench::report::{Report, Row};
 use tollgate_testkit::Server as Redis;
 
@@ -59,8 +59,7 @@ impl Pair {
     fn start(policy: &'static str, on_redis: bool) -> Result<Self> {
         let redis = on_redis.then(Redis::start);
         if let Some(redis) = &redis {
-            // As on a machine of its own, it does not share the caches of the daemon's core.
-            process::pin(redis.pid(), LOAD_CORE)?;
+            process::pin(redis.pid(), SERVER_CORE)?;
         }
         let daemon = Server::tollgate("--resp", redis.as_ref().map(Redis::url).as_deref())?;
         Ok(Pair { daemon, redis, policy })

@@ -67,19 +67,13 @@ impl<'a> RequestContext<'a> {
         descriptor::resolve(self.engine, self.active, self.principal, domain, descriptor)
     }
 
-    /// Decides and counts a plain check, if that needs no answer of the store.
+    /// Decides and counts a plain check without a note, if that needs no answer of the store.
     #[inline]
     #[must_use]
-    pub fn check_now(
-        &self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        note: Option<&str>,
-    ) -> Option<Decision> {
+    pub fn check_now(&self, policy: &Policy, key: Key<'_>, cost: Cost) -> Option<Decision> {
         let mut meter = self.start_meter();
         let decision = self.engine.limiter().check_now(policy, key, cost)?;
-        meter.count_one(policy, key.as_bytes(), cost, note, &decision);
+        meter.count_one(policy, key.as_bytes(), cost, None, &decision);
         Some(decision)
     }
 
@@ -88,14 +82,15 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// The store rejects the call, or is unavailable and the policy does not decide without it.
     pub async fn execute(&self, call: &mut Call<'_, '_>) -> Result<Outcome, Error> {
+        let mut meter = self.start_meter();
         // The fast path: nearly all calls are plain checks.
         if let Some(CheckRequest { policy, key, cost, note, .. }) = call.plain_check()
             && let Ok(key) = Key::new(key)
-            && let Some(decision) = self.check_now(policy, key, *cost, note.as_deref())
+            && let Some(decision) = self.engine.limiter().check_now(policy, key, *cost)
         {
+            meter.count_one(policy, key.as_bytes(), *cost, note.as_deref(), &decision);
             return Ok(Outcome::Decision(decision));
         }
-        let mut meter = self.start_meter();
         let result = execute(self.engine, call).await;
         meter.count(call.counted(&result, None));
         drop(meter);

@@ -25,7 +25,7 @@ async fn execute_once(limiter: &Limiter, call: &Call<'_, '_>) -> Result<Outcome,
             let key = Key::new(&check.key).map_err(StoreError::Request)?;
             limiter.inspect(&check.policy, key).await.map(Outcome::Inspection)
         }
-        // The fast path: nearly all calls are plain checks.
+        // A plain check that only the store can decide.
         (Action::Execute(Operation::Check { lease: None }), Checks::One(check))
             if request_id.is_none() =>
         {

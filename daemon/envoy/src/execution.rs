@@ -129,7 +129,7 @@ impl<'a, 'r> Calls<'a, 'r> {
         else {
             return None;
         };
-        // With charging by reference, these are peeked and penalized too.
+        // With `charging: reference`, higher costs are peeked first.
         let is_plain = request.active.envoy.charging == Charging::Atomic || cost == Cost::ONE;
         if !is_plain
             || request.active.envoy.shadow
@@ -140,7 +140,7 @@ impl<'a, 'r> Calls<'a, 'r> {
             return None;
         }
         let key = Key::new(descriptor.target.key()).ok()?;
-        request.check_now(policy, key, cost, None)
+        request.check_now(policy, key, cost)
     }
 
     /// Charges all descriptors in one call, all or nothing. Refunds are independent.

@@ -39,8 +39,6 @@ pub(super) type Function = fn(&mut CommandContext<'_, '_>) -> Result<(), Failure
 pub(super) enum Handler {
     /// An operation of the engine.
     Operation(&'static OperationSpec),
-    /// The operation `check`, the most frequent one.
-    Check(&'static OperationSpec),
     /// A function of its own.
     Function(Function),
 }

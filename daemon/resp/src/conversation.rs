@@ -123,7 +123,6 @@ impl CommandContext<'_, '_> {
         }
         match self.command.handler {
             Handler::Operation(spec) => operation::execute(self, spec),
-            Handler::Check(spec) => operation::check(self, spec),
             Handler::Function(function) => function(self),
         }
     }

@@ -104,8 +104,7 @@ pub(super) fn write_change(
     out.array(limits.clone().count());
     for (limit, result) in limits {
         out.map(4);
-        out.raw(encoded!("limit"));
-        out.limit(limit);
+        display(out, encoded!("limit"), limit);
         count(out, encoded!("capacity"), result.capacity);
         count(out, encoded!("remaining"), result.remaining);
         time(out, encoded!("reset_after_us"), Some(result.reset_after));
@@ -130,8 +129,7 @@ fn write_hint_and_ids(out: &mut ReplyBuffer, decision: &Decision, hint: Option<&
 
 fn write_limit(out: &mut ReplyBuffer, limit: &Limit, decision: &LimitDecision, is_shadow: bool) {
     out.map(7 + usize::from(is_shadow));
-    out.raw(encoded!("limit"));
-    out.limit(limit);
+    display(out, encoded!("limit"), limit);
     flag(out, encoded!("allowed"), decision.allowed);
     flag(out, encoded!("binding"), decision.binding);
     count(out, encoded!("capacity"), decision.capacity);
@@ -240,8 +238,7 @@ pub(super) fn write_inspection(
 
 fn write_limit_state(out: &mut ReplyBuffer, limit: &Limit, state: &LimitInspection, has_ids: bool) {
     out.map(6);
-    out.raw(encoded!("limit"));
-    out.limit(limit);
+    display(out, encoded!("limit"), limit);
     count(out, encoded!("capacity"), state.capacity);
     count(out, encoded!("used"), state.used);
     count(out, encoded!("remaining"), state.remaining);

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
-use tollgate::{Decision, Limit, Policy};
+use tollgate::{Decision, Policy};
 
 use super::template::{Shape, Templates};
 
@@ -77,8 +77,6 @@ pub(super) struct ReplyBuffer {
     bytes: Vec<u8>,
     /// The value being formatted: its length precedes it.
     formatted: String,
-    /// The limit that was written last, and its encoded notation: most replies have the same.
-    limit: Option<(Limit, Vec<u8>)>,
     /// Where the varying counts of the current reply are, while they are recorded.
     varying: Option<Vec<Range<usize>>>,
     pub(super) templates: Templates,
@@ -213,18 +211,6 @@ impl ReplyBuffer {
         let _ = write!(text, "{value}");
         self.text(&text);
         self.formatted = text;
-    }
-
-    /// The notation of a limit as a bulk string.
-    pub(super) fn limit(&mut self, limit: &Limit) {
-        match &self.limit {
-            Some((last, encoded)) if last == limit => self.bytes.extend_from_slice(encoded),
-            _ => {
-                let start = self.bytes.len();
-                self.display(limit);
-                self.limit = Some((*limit, self.bytes[start..].to_vec()));
-            }
-        }
     }
 
     /// A verbatim string, for people.

@@ -55,9 +55,10 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a decision; absent if its reply has what is rare.
+    /// The shape of a decision; absent if its reply has rare fields or
+    /// several limits.
     #[inline]
-    fn of(protocol: Protocol, decision: &Decision) -> Option<Self> {
+    fn from_decision(protocol: Protocol, decision: &Decision) -> Option<Self> {
         let is_rare = decision.never
             || decision.degraded
             || decision.replayed
@@ -129,7 +130,7 @@ pub(super) fn write(
     decision: &Decision,
     write: impl FnOnce(&mut ReplyBuffer),
 ) {
-    let Some(shape) = Shape::of(out.protocol, decision) else { return write(out) };
+    let Some(shape) = Shape::from_decision(out.protocol, decision) else { return write(out) };
     if !out.write_template(policy, shape, decision) {
         let (text, lens) = out.record(write);
         out.templates.add(Template { policy: policy.clone(), shape, text, lens });
@@ -163,7 +164,7 @@ mod tests {
                 let decision = limiter.check(policy, Key::new(key.as_bytes()).unwrap());
                 for protocol in [Protocol::Two, Protocol::Three] {
                     out.protocol = protocol;
-                    let shape = Shape::of(protocol, &decision);
+                    let shape = Shape::from_decision(protocol, &decision);
                     let is_known =
                         shape.is_some_and(|shape| out.templates.find(policy, shape).is_some());
                     copied += u32::from(is_known);

@@ -58,8 +58,14 @@ fn message(key: String) -> Bytes {
     framed.freeze()
 }
 
-/// Sends this many requests; returns their number, and how many there were per second.
-pub(crate) async fn run(server: &Server, load: &Rc<Load>, requests: usize) -> Result<(u64, u64)> {
+/// Sends this many requests, whose responses have this many statuses; returns the number of requests, and
+/// how many there were per second.
+pub(crate) async fn run(
+    server: &Server,
+    statuses: usize,
+    load: &Rc<Load>,
+    requests: usize,
+) -> Result<(u64, u64)> {
     let start = load.clock.now();
     let sent = Rc::new(Cell::new(0));
     let local = LocalSet::new();
@@ -71,7 +77,7 @@ pub(crate) async fn run(server: &Server, load: &Rc<Load>, requests: usize) -> Re
         local.spawn_local(connection);
         for _ in 0..STREAMS {
             let (client, load, sent) = (client.clone(), Rc::clone(load), Rc::clone(&sent));
-            streams.spawn_local_on(run_stream(client, load, sent, requests), &local);
+            streams.spawn_local_on(run_stream(client, statuses, load, sent, requests), &local);
         }
     }
     let all_streams = async {
@@ -88,6 +94,7 @@ pub(crate) async fn run(server: &Server, load: &Rc<Load>, requests: usize) -> Re
 /// Sends one request at a time until all streams together have sent `requests`.
 async fn run_stream(
     mut client: SendRequest<Bytes>,
+    statuses: usize,
     load: Rc<Load>,
     sent: Rc<Cell<usize>>,
     requests: usize,
@@ -97,15 +104,17 @@ async fn run_stream(
         if number >= requests {
             return Ok(());
         }
-        client = send(client, load.message(number), number == 0).await?;
+        let checked_statuses = (number == 0).then_some(statuses);
+        client = send(client, load.message(number), checked_statuses).await?;
     }
 }
 
-/// Sends a request and reads the response; the message itself is decoded only if `is_checked`.
+/// Sends a request and reads the response; the message itself is decoded only if its number of
+/// statuses is checked.
 async fn send(
     client: SendRequest<Bytes>,
     message: Bytes,
-    is_checked: bool,
+    checked_statuses: Option<usize>,
 ) -> Result<SendRequest<Bytes>> {
     let mut client = client.ready().await?;
     let request = Request::post(URL)
@@ -123,12 +132,11 @@ async fn send(
     }
     let trailers = body.trailers().await?.context("a response without trailers")?;
     ensure!(trailers.get("grpc-status").is_some_and(|status| status == "0"), "{trailers:?}");
-    if is_checked {
+    if let Some(statuses) = checked_statuses {
         let message = bytes.get(5..).context("a response without a message")?;
         let response = RateLimitResponse::decode(message)?;
         let is_admitted = response.overall_code() == Code::Ok;
-        // limitador returns no statuses.
-        ensure!(is_admitted && response.statuses.len() <= 1, "{response:?}");
+        ensure!(is_admitted && response.statuses.len() == statuses, "{response:?}");
     }
     Ok(client)
 }

@@ -20,12 +20,13 @@ const REQUESTS: usize = 150_000;
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     process::pin(std::process::id(), LOAD_CORE)?;
     let load = Rc::new(Load::new(100_000));
-    let mut servers = vec![("tollgate".to_owned(), Server::tollgate("--grpc", None)?)];
+    let mut servers = vec![("tollgate".to_owned(), (Server::tollgate("--grpc", None)?, 1))];
     if let Some(server) = Server::limitador(report, false)? {
-        servers.push(("limitador".to_owned(), server));
+        // It returns no statuses.
+        servers.push(("limitador".to_owned(), (server, 0)));
     }
     let constant = servers::constant()?;
-    servers.push(("tonic, a constant".to_owned(), Server::start(constant)?));
+    servers.push(("tonic, a constant".to_owned(), (Server::start(constant)?, 1)));
     measure("gRPC, one descriptor", effort, report, &load, &mut servers)?;
 
     let (redis, other) = (Redis::start(), Redis::start());
@@ -33,29 +34,30 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
         process::pin(redis.pid(), SERVER_CORE)?;
     }
     let tollgate = Server::tollgate("--grpc", Some(&redis.url()))?;
-    let mut servers = vec![("tollgate".to_owned(), tollgate)];
+    let mut servers = vec![("tollgate".to_owned(), (tollgate, 1))];
     let folder = Folder::create();
     if let Some(server) = ratelimit(report, &folder, &other)? {
-        servers.push(("envoyproxy/ratelimit".to_owned(), server));
+        servers.push(("envoyproxy/ratelimit".to_owned(), (server, 1)));
     }
     measure("gRPC, one descriptor, on Redis", effort, report, &load, &mut servers)
 }
 
+/// Measures servers, each with the number of statuses in its responses.
 fn measure(
     name: &str,
     effort: Effort,
     report: &mut Report,
     load: &Rc<Load>,
-    servers: &mut [(String, Server)],
+    servers: &mut [(String, (Server, usize))],
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let requests = REQUESTS / effort.divisor;
-    for (_, server) in servers.iter() {
+    for (_, (server, statuses)) in servers.iter() {
         // All keys become known.
-        runtime.block_on(load::run(server, load, requests))?;
+        runtime.block_on(load::run(server, *statuses, load, requests))?;
     }
-    let row = Row::measure(name, effort.rounds, servers, |server| {
-        server.measure(|| runtime.block_on(load::run(server, load, requests)))
+    let row = Row::measure(name, effort.rounds, servers, |(server, statuses)| {
+        server.measure(|| runtime.block_on(load::run(server, *statuses, load, requests)))
     })?;
     report.rows.push(row);
     Ok(())

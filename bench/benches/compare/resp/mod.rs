@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use bench::Effort;
+use bench::figures::number;
 use bench::process::{self, SERVER_CORE};
 use bench::report::{Curve, Report, Row as ReportRow};
 use tollgate_testkit::Server as Redis;
@@ -91,11 +92,11 @@ pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
     let servers = Servers::start(report)?;
     let (name, title) = ("pipeline", "Longer pipelines of `TOLLGATE.CHECK`");
     let mut curve = Curve { name, title, unit: "commands in a pipeline", points: Vec::new() };
-    for pipeline in [1_u8, 4, 16, 64, u8::MAX] {
+    for pipeline in [1, 4, 16, 64, 256] {
         let (name, keys) = ("`TOLLGATE.CHECK`", Keys::Random);
         let command = vec!["TOLLGATE.CHECK", "api", keys.argument()];
-        let row = Row { name, command, keys, pipeline: pipeline.into() };
-        curve.points.push((pipeline.into(), measure(&servers, &row, effort)?));
+        let row = Row { name, command, keys, pipeline };
+        curve.points.push((number(pipeline), measure(&servers, &row, effort)?));
     }
     report.growth.push(curve);
     Ok(())

@@ -16,16 +16,13 @@ const SWEEP_KEYS: usize = 256;
 /// 7/8 and at least 7/16 full, and the allocator's share of its key.
 const RECORD_BYTES: usize = size_of::<Record>() + 2 * (size_of::<usize>() + 1) + 16;
 
-/// The record of a key: two cache lines.
+/// The record of a key.
 #[derive(Debug)]
-#[repr(align(64))]
 struct Record {
-    tally: Tally,
     hash: u64,
     key: Box<[u8]>,
+    tally: Tally,
 }
-
-const _: () = assert!(size_of::<Record>() == 128);
 
 /// The records of a policy, bounded in keys and bytes.
 #[derive(Debug, Default)]

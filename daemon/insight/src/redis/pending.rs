@@ -39,18 +39,16 @@ pub(crate) struct StateChange {
     pub(crate) new: Vec<u8>,
 }
 
-/// A key, the number of its policy, and what waits for it: two cache lines.
+/// A key, the number of its policy, and what waits for it.
 #[derive(Debug)]
-#[repr(align(64))]
 struct Entry {
-    tally: Tally,
-    key: Box<[u8]>,
-    policy: u32,
+    hash: u64,
     /// Distinguishes it from an earlier entry of the same key.
-    serial: u32,
+    serial: u64,
+    policy: usize,
+    key: Box<[u8]>,
+    tally: Tally,
 }
-
-const _: () = assert!(size_of::<Entry>() == 128);
 
 /// Keys in the order in which they are written. Those that were written meanwhile remain until their
 /// turn comes.
@@ -61,7 +59,7 @@ struct Queue(VecDeque<Place>);
 #[derive(Clone, Copy, Debug)]
 struct Place {
     hash: u64,
-    serial: u32,
+    serial: u64,
 }
 
 /// What waits for all keys.
@@ -75,14 +73,10 @@ pub(super) struct Pending {
     bytes: usize,
     /// The decisions since the last write.
     new_decisions: u64,
-    last_serial: u32,
+    last_serial: u64,
 }
 
 impl Entry {
-    fn policy(&self) -> usize {
-        usize::try_from(self.policy).unwrap_or(usize::MAX)
-    }
-
     fn is_denied(&self) -> bool {
         self.tally.usage().denied > 0
     }
@@ -109,10 +103,6 @@ impl Place {
     }
 }
 
-fn hash_one(hasher: &RandomState, policy: u32, key: &[u8]) -> u64 {
-    hasher.hash_one((policy, key))
-}
-
 impl Pending {
     pub(super) fn len(&self) -> usize {
         self.keys.len()
@@ -125,8 +115,7 @@ impl Pending {
 
     /// The hash of a key of a policy, for the other functions.
     pub(super) fn hash(&self, policy: usize, key: &[u8]) -> u64 {
-        // Policies are numbered from 0 on.
-        hash_one(&self.hasher, u32::try_from(policy).unwrap_or(u32::MAX), key)
+        self.hasher.hash_one((policy, key))
     }
 
     /// Reads what a decision about a key will probably read, so that it is in the cache.
@@ -145,20 +134,18 @@ impl Pending {
         decision: &TrackedDecision<'_>,
     ) -> bool {
         let is_full = self.keys.len() >= MAX_KEYS;
-        let Ok(policy) = u32::try_from(tracked.id) else { return false };
-        let is_of = |entry: &Entry| entry.policy == policy && *entry.key == *decision.key;
+        let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
         if self.bytes > MAX_BYTES {
             return false;
         }
-        let hash_of = |entry: &Entry| hash_one(&self.hasher, entry.policy, &entry.key);
-        let (entry, is_new) = match self.keys.entry(hash, is_of, hash_of) {
+        let (entry, is_new) = match self.keys.entry(hash, is_of, |entry| entry.hash) {
             hash_table::Entry::Occupied(entry) => (entry.into_mut(), false),
             hash_table::Entry::Vacant(_) if is_full => return false,
             hash_table::Entry::Vacant(space) => {
-                self.last_serial = self.last_serial.wrapping_add(1);
-                let (tally, key) = (Tally::new(decision.time), decision.key.into());
-                let entry = Entry { tally, key, policy, serial: self.last_serial };
-                (space.insert(entry).into_mut(), true)
+                self.last_serial += 1;
+                let tally = Tally::new(decision.time);
+                let (serial, policy, key) = (self.last_serial, tracked.id, decision.key.into());
+                (space.insert(Entry { hash, serial, policy, key, tally }).into_mut(), true)
             }
         };
         let before = if is_new { 0 } else { entry.bytes() };
@@ -199,7 +186,7 @@ impl Pending {
                 let Some(place) = queue.0.pop_front() else { break };
                 let is_of = |entry: &Entry| place.is_of(entry);
                 let Ok(entry) = self.keys.find_entry(place.hash, is_of) else { continue };
-                let Some(group) = group(entry.get().policy(), &entry.get().key) else {
+                let Some(group) = group(entry.get().policy, &entry.get().key) else {
                     without_group.push(place);
                     continue;
                 };

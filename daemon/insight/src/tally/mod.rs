@@ -9,28 +9,17 @@ use tollgate::Timestamp;
 use crate::record::{Interval, Note, Usage, add};
 use crate::recorder::TrackedDecision;
 use crate::tracked::Tracked;
-use notes::{Notes, Texts};
+use notes::Notes;
 
-/// Totals, the timeline, and the last notes. As small as possible: a table has those of 100,000 keys,
-/// and reads them in random order.
+/// Totals, the timeline, and the last notes.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     usage: Usage,
-    /// The last interval of the timeline. It starts at [`NEVER`] if there is none.
-    current: Interval,
+    /// The last interval of the timeline. Decisions find it in the same cache line as the totals.
+    current: Option<Interval>,
     notes: Notes,
-    more: Option<Box<More>>,
-}
-
-const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
-const NO_INTERVAL: Interval = Interval { start: NEVER, allowed: 0, denied: 0, cost: 0 };
-
-/// What not every decision needs.
-#[derive(Clone, Debug, Default)]
-struct More {
     /// The intervals before the last one, by ascending time.
     earlier: VecDeque<Interval>,
-    texts: Texts,
 }
 
 impl Tally {
@@ -38,7 +27,7 @@ impl Tally {
     pub(crate) fn new(time: u64) -> Self {
         let seen = Timestamp::from_micros(time);
         let usage = Usage { first_seen: seen, last_seen: seen, allowed: 0, denied: 0, cost: 0 };
-        Tally { usage, current: NO_INTERVAL, notes: Notes::default(), more: None }
+        Tally { usage, current: None, notes: Notes::default(), earlier: VecDeque::new() }
     }
 
     #[inline]
@@ -53,29 +42,25 @@ impl Tally {
 
     /// The intervals by ascending time.
     pub(crate) fn intervals(&self) -> impl Iterator<Item = &Interval> {
-        let current = (self.current.start != NEVER).then_some(&self.current);
-        self.more.iter().flat_map(|more| &more.earlier).chain(current)
+        self.earlier.iter().chain(&self.current)
     }
 
     /// The last notes, the oldest first.
     pub(crate) fn notes(&self) -> Vec<Note> {
-        self.notes.list(self.more.iter().flat_map(|more| more.texts.iter()))
+        self.notes.list()
     }
 
     /// Reads what the next decision will read, so that it is in the cache.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        self.notes.touch() ^ self.usage.allowed ^ self.current.cost
+        let current = self.current.as_ref().map_or(0, |interval| interval.cost);
+        self.notes.touch() ^ self.usage.allowed ^ current ^ u64::from(self.earlier.is_empty())
     }
 
     /// The size of what it has allocated.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        let more = self.more.as_ref().map_or(0, |more| {
-            let intervals = more.earlier.capacity() * size_of::<Interval>();
-            size_of::<More>() + intervals + more.texts.bytes()
-        });
-        self.notes.bytes() + more
+        self.earlier.capacity() * size_of::<Interval>() + self.notes.bytes()
     }
 
     /// Adds a decision.
@@ -83,10 +68,7 @@ impl Tally {
     pub(crate) fn add(&mut self, tracked: &Tracked, decision: &TrackedDecision<'_>) {
         let allowed = u64::from(decision.answer.is_allowed());
         self.count(tracked, decision.time, [allowed, 1 - allowed, decision.granted]);
-        if !self.notes.push(decision, tracked.track.recent) {
-            let texts = &mut self.more.get_or_insert_default().texts;
-            self.notes.insert(decision, tracked.track.recent, texts);
-        }
+        self.notes.push(decision, tracked.track.recent);
     }
 
     /// Adds numbers of allowed and denied requests at a time in µs, and their cost.
@@ -100,32 +82,29 @@ impl Tally {
         if tracked.interval == 0 {
             return;
         }
-        // A time before the start wraps around to more than an interval.
-        if time.wrapping_sub(self.current.start.as_micros()) < tracked.interval
-            && self.current.start != NEVER
-        {
-            self.current.add(counts);
-        } else {
-            self.count_in_other_interval(tracked, time, counts);
+        match &mut self.current {
+            // A time before the start wraps around to more than an interval.
+            Some(Interval { start, allowed, denied, cost })
+                if time.wrapping_sub(start.as_micros()) < tracked.interval =>
+            {
+                add_all([allowed, denied, cost], counts);
+            }
+            _ => self.count_in_other_interval(tracked, time, counts),
         }
     }
 
     #[cold]
     fn count_in_other_interval(&mut self, tracked: &Tracked, time: u64, counts: [u64; 3]) {
         let start = Timestamp::from_micros(time - time % tracked.interval);
-        if self.current.start == NEVER {
-            self.current.start = start;
-            self.current.add(counts);
-            return;
-        }
-        let intervals = &mut self.more.get_or_insert_default().earlier;
-        intervals.push_back(self.current);
+        let intervals = &mut self.earlier;
+        intervals.extend(self.current.take());
         let at = intervals.partition_point(|interval| interval.start < start);
         if intervals.get(at).is_none_or(|interval| interval.start != start) {
-            intervals.insert(at, Interval { start, ..NO_INTERVAL });
+            intervals.insert(at, Interval { start, allowed: 0, denied: 0, cost: 0 });
         }
-        intervals[at].add(counts);
-        self.current = intervals.pop_back().unwrap_or(NO_INTERVAL);
+        let Interval { allowed, denied, cost, .. } = &mut intervals[at];
+        add_all([allowed, denied, cost], counts);
+        self.current = intervals.pop_back();
         let horizon = tracked.horizon(self.usage.last_seen.as_micros());
         while intervals.front().is_some_and(|first| first.start.as_micros() < horizon) {
             intervals.pop_front();
@@ -134,17 +113,7 @@ impl Tally {
 
     /// Forgets the timeline.
     pub(crate) fn clear_timeline(&mut self) {
-        self.current = NO_INTERVAL;
-        if let Some(more) = &mut self.more {
-            more.earlier = VecDeque::new();
-        }
-    }
-}
-
-impl Interval {
-    #[inline]
-    fn add(&mut self, counts: [u64; 3]) {
-        add_all([&mut self.allowed, &mut self.denied, &mut self.cost], counts);
+        (self.current, self.earlier) = (None, VecDeque::new());
     }
 }
 

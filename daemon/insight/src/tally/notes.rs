@@ -13,38 +13,25 @@ const HAS_TEXT: u64 = 1 << (COST_BITS + 3);
 const TEXT_BYTES: usize = size_of::<Box<str>>();
 
 /// A note without its text: its time, and in one word its cost, its answer and whether it has a text.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct PackedNote {
     time: u64,
     word: u64,
 }
 
-/// The texts of the notes that have one, the oldest first.
+/// The texts of the notes that have one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Texts {
+struct Texts {
     texts: VecDeque<Box<str>>,
     bytes: usize,
 }
 
-impl Texts {
-    pub(super) fn bytes(&self) -> usize {
-        self.texts.capacity() * TEXT_BYTES + self.bytes
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Box<str>> {
-        self.texts.iter()
-    }
-}
-
-/// The last notes by ascending time: a ring, smaller than `VecDeque`. Their texts are elsewhere, because
-/// most keys have none.
+/// The last notes by ascending time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
-    ring: Box<[PackedNote]>,
-    /// The position of the oldest note.
-    first: u8,
-    len: u8,
-    has_texts: bool,
+    notes: VecDeque<PackedNote>,
+    /// Most keys have none.
+    texts: Option<Box<Texts>>,
 }
 
 impl PackedNote {
@@ -68,134 +55,89 @@ impl PackedNote {
 }
 
 impl Notes {
-    /// The position of the note with this index from the oldest on.
-    #[inline]
-    fn position(&self, index: usize) -> usize {
-        let position = usize::from(self.first) + index;
-        if position < self.ring.len() { position } else { position - self.ring.len() }
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        usize::from(self.len)
-    }
-
-    #[inline]
-    fn newest(&self) -> Option<PackedNote> {
-        let index = self.len().checked_sub(1)?;
-        self.ring.get(self.position(index)).copied()
-    }
-
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.newest().map_or(0, |note| note.time)
+        self.notes.back().map_or(0, |note| note.time)
     }
 
     #[inline]
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.ring)
+        let texts = self.texts.as_ref().map_or(0, |texts| {
+            size_of::<Texts>() + texts.texts.capacity() * TEXT_BYTES + texts.bytes
+        });
+        self.notes.capacity() * size_of::<PackedNote>() + texts
     }
 
-    /// Adds a note, in place of the oldest one if there are as many as the policy keeps. Otherwise
-    /// [`Notes::insert`] must add it: if it is older than others, or if there are texts.
+    /// Adds a note, in place of the oldest one if there are as many as the policy keeps.
     #[inline]
-    #[must_use]
-    pub(super) fn push(&mut self, decision: &TrackedDecision<'_>, max: usize) -> bool {
+    pub(super) fn push(&mut self, decision: &TrackedDecision<'_>, max: usize) {
         let note = PackedNote::new(decision);
-        let is_newest = self.newest().is_none_or(|last| last.time <= note.time);
-        let has_texts = self.has_texts || note.has_text();
-        if !is_newest || has_texts || self.len() > max || max == 0 {
-            return max == 0 && self.len == 0;
+        let is_newest = self.notes.back().is_none_or(|last| last.time <= note.time);
+        let has_texts = self.texts.is_some() || decision.note.is_some();
+        if !is_newest || has_texts || self.notes.len() > max || max == 0 {
+            self.insert(note, decision.note, max);
+            return;
         }
-        if self.len() == max {
-            self.remove_first();
+        if self.notes.len() == max {
+            self.notes.pop_front();
         }
-        self.append(note, max);
-        true
-    }
-
-    #[inline]
-    fn remove_first(&mut self) {
-        // The ring has at most 100 notes.
-        self.first = u8::try_from(self.position(1)).unwrap_or_default();
-        self.len -= 1;
-    }
-
-    /// Adds a note behind all others, of which there are less than `max`.
-    #[inline]
-    fn append(&mut self, note: PackedNote, max: usize) {
-        if self.len() == self.ring.len() {
-            self.grow(max);
-        }
-        let position = self.position(self.len());
-        self.ring[position] = note;
-        self.len += 1;
-    }
-
-    /// Makes room for twice as many notes, but not for more than the policy keeps.
-    #[cold]
-    fn grow(&mut self, max: usize) {
-        let mut ring = Vec::with_capacity((2 * self.len()).max(2).min(max));
-        ring.extend(self.iter());
-        ring.resize(ring.capacity(), PackedNote::default());
-        (self.ring, self.first) = (ring.into_boxed_slice(), 0);
-    }
-
-    /// The notes, the oldest first.
-    fn iter(&self) -> impl Iterator<Item = PackedNote> {
-        (0..self.len()).map(|index| self.ring[self.position(index)])
+        self.reserve(max);
+        self.notes.push_back(note);
     }
 
     /// Adds a note with its text where its time belongs: decisions of several threads arrive out of
     /// order.
-    pub(super) fn insert(&mut self, decision: &TrackedDecision<'_>, max: usize, texts: &mut Texts) {
-        let note = PackedNote::new(decision);
+    fn insert(&mut self, note: PackedNote, text: Option<&str>, max: usize) {
         // A reload may have lowered the number.
-        while self.len() > max {
-            self.remove_oldest(texts);
+        while self.notes.len() > max {
+            self.remove_oldest();
         }
-        let mut at = self.iter().filter(|other| other.time <= note.time).count();
-        if self.len() == max {
+        let mut at = self.notes.partition_point(|other| other.time <= note.time);
+        if self.notes.len() == max {
             if at == 0 {
                 return;
             }
-            self.remove_oldest(texts);
+            self.remove_oldest();
             at -= 1;
         }
-        if let Some(text) = decision.note {
-            let rank = self.iter().take(at).filter(|other| other.has_text()).count();
+        if let Some(text) = text {
+            let rank = self.notes.range(..at).filter(|other| other.has_text()).count();
+            let texts = self.texts.get_or_insert_default();
             texts.bytes += text.len();
             texts.texts.insert(rank, text.into());
-            self.has_texts = true;
         }
-        self.append(note, max);
-        for index in (at + 1..self.len()).rev() {
-            let [later, earlier] = [index, index - 1].map(|index| self.position(index));
-            self.ring.swap(later, earlier);
-        }
+        self.reserve(max);
+        self.notes.insert(at, note);
     }
 
-    fn remove_oldest(&mut self, texts: &mut Texts) {
-        let has_text = self.iter().next().is_some_and(PackedNote::has_text);
-        self.remove_first();
-        if !has_text {
-            return;
-        }
+    fn remove_oldest(&mut self) {
+        let has_text = self.notes.pop_front().is_some_and(PackedNote::has_text);
+        let Some(texts) = self.texts.as_mut().filter(|_| has_text) else { return };
         texts.bytes -= texts.texts.pop_front().map_or(0, |text| text.len());
         if texts.texts.is_empty() {
-            (texts.texts, self.has_texts) = (VecDeque::new(), false);
+            self.texts = None;
         }
     }
 
-    /// The notes with their texts, the oldest first.
-    pub(super) fn list<'t>(&self, mut texts: impl Iterator<Item = &'t Box<str>>) -> Vec<Note> {
-        let note = |note: PackedNote| Note {
+    /// Makes room for another note: twice as much as before, but not for more than the policy keeps.
+    #[inline]
+    fn reserve(&mut self, max: usize) {
+        let len = self.notes.len();
+        if len == self.notes.capacity() {
+            self.notes.reserve_exact(len.max(2).min(max - len));
+        }
+    }
+
+    /// The notes, the oldest first.
+    pub(super) fn list(&self) -> Vec<Note> {
+        let mut texts = self.texts.iter().flat_map(|texts| &texts.texts).cloned();
+        let note = |note: &PackedNote| Note {
             time: Timestamp::from_micros(note.time),
             cost: note.word & MAX_TOTAL,
             answer: note.answer(),
-            text: if note.has_text() { texts.next().cloned() } else { None },
+            text: if note.has_text() { texts.next() } else { None },
         };
-        self.iter().map(note).collect()
+        self.notes.iter().map(note).collect()
     }
 }
 
@@ -206,7 +148,7 @@ mod tests {
     /// Notes arrive in any order, with and without texts, and the number that is kept changes.
     #[test]
     fn the_newest_notes_are_kept() {
-        let (mut notes, mut texts) = (Notes::default(), Texts::default());
+        let mut notes = Notes::default();
         let mut model: Vec<Note> = Vec::new();
         for number in 0..20_000_u64 {
             let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
@@ -217,20 +159,17 @@ mod tests {
             let answer = NoteAnswer::ALL[usize::try_from(random / 7 % 5).unwrap()];
             let cost = if random.is_multiple_of(2) { MAX_TOTAL } else { random };
             let note = has_text.then_some(&*text);
-            let decision = TrackedDecision { key: b"", time, cost, granted: 0, answer, note };
-            if !notes.push(&decision, max) {
-                notes.insert(&decision, max, &mut texts);
-            }
+            notes.push(&TrackedDecision { key: b"", time, cost, granted: 0, answer, note }, max);
 
             let at = model.partition_point(|other| other.time.as_micros() <= time);
             let (time, text) = (Timestamp::from_micros(time), note.map(Into::into));
             model.insert(at, Note { time, cost, answer, text });
             model.drain(..model.len().saturating_sub(max));
-            assert_eq!(notes.list(texts.iter()), model, "{number}");
-            let of_model: Vec<_> = model.iter().filter_map(|note| note.text.as_ref()).collect();
-            assert_eq!(texts.bytes, of_model.iter().map(|text| text.len()).sum::<usize>());
-            assert_eq!(notes.has_texts, !of_model.is_empty());
-            assert!(notes.ring.len() <= 20, "{}", notes.ring.len());
+            assert_eq!(notes.list(), model, "{number}");
+            let texts = model.iter().filter_map(|note| note.text.as_ref());
+            let bytes = notes.texts.as_ref().map_or(0, |texts| texts.bytes);
+            assert_eq!(bytes, texts.map(|text| text.len()).sum::<usize>());
+            assert!(notes.notes.capacity() <= 20, "{}", notes.notes.capacity());
         }
     }
 
@@ -238,8 +177,7 @@ mod tests {
     fn no_notes_are_kept_if_the_policy_keeps_none() {
         let mut notes = Notes::default();
         let (key, answer, note) = (&b""[..], NoteAnswer::Denied, Some("note"));
-        let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note };
-        assert!(notes.push(&decision, 0));
-        assert_eq!((notes.len(), notes.bytes()), (0, 0));
+        notes.push(&TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note }, 0);
+        assert_eq!((notes.list(), notes.bytes()), (Vec::new(), 0));
     }
 }
