@@ -112,7 +112,7 @@ impl Curve {
     /// The name of the file with its picture.
     #[must_use]
     pub fn file(&self) -> String {
-        format!("growth-{}.svg", self.name)
+        format!("{}.svg", self.name)
     }
 }
 
@@ -153,7 +153,7 @@ impl Report {
         }
         for curve in &self.growth {
             let (title, file) = (curve.title, curve.file());
-            text += &format!("\n#### {title}\n\n![{title}](pictures/{file})\n");
+            text += &format!("\n#### {title}\n\n![{title}](pictures/growth/{file})\n");
             write_rows(&mut text, curve.points.iter().map(|(_, row)| row));
         }
         if !self.tails.is_empty() {

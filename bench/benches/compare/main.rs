@@ -64,7 +64,7 @@ const GROUPS: &[Group] = &[
 ];
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md");
-const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pictures/");
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/pictures/growth/");
 
 fn main() -> Result<()> {
     if let Some(port) = servers::constant_port() {
