@@ -10,8 +10,7 @@ use bench::Effort;
 use bench::figures::{number, ratio};
 use bench::process::{self, own_cpu_ns};
 use bench::report::{Curve, Report, Row, Sample};
-use tokio::runtime::{Builder, Runtime};
-use tollgate::{Check, Key, Limiter, MemoryLimiter, Operation, Policy, Request};
+use tollgate::{Check, Key, MemoryLimiter, Policy};
 use tollgate_state::Clock;
 
 /// How many keys are drawn in advance; threads repeat them.
@@ -19,7 +18,7 @@ const DRAWS: usize = 1 << 20;
 /// The rate per second, and the burst: most checks are admitted, the hottest keys are sometimes
 /// denied.
 const RATE: u32 = 1_000;
-/// Requests of a batch.
+/// Checks of a batch.
 const BATCH: usize = 64;
 
 /// A limiter under test.
@@ -40,26 +39,22 @@ impl KeyedLimiter for Tollgate {
     }
 }
 
-/// Tollgate with [`BATCH`] requests in each call.
-struct Batches(Limiter, Policy, Runtime);
+/// Tollgate with [`BATCH`] checks in each call.
+struct Batches(Tollgate);
 
 impl KeyedLimiter for Batches {
     fn check(&self, key: &String) -> bool {
-        self.2.block_on(self.0.check(&self.1, key)).allowed
+        self.0.check(key)
     }
 
     fn check_all(&self, keys: &[String], indices: &[usize]) -> usize {
-        let operation = Operation::Check { lease: None };
+        let Tollgate(limiter, policy) = &self.0;
         let mut admitted = 0;
         for batch in indices.chunks(BATCH) {
             let checks: Vec<_> =
-                batch.iter().map(|index| Check::new(&self.1, &keys[*index])).collect();
-            let request = |checks| Request { operation, checks, request_id: None };
-            let requests: Vec<_> = checks.chunks(1).map(request).collect();
-            let answers = self.2.block_on(self.0.decide_batch(&requests));
-            let is_admitted =
-                |answer: &&Result<tollgate::Answer, _>| answer.as_ref().is_ok_and(|a| a.allowed());
-            admitted += answers.iter().filter(is_admitted).count();
+                batch.iter().map(|index| Check::new(policy, &keys[*index])).collect();
+            let decisions = limiter.check_each(&checks).unwrap_or_default();
+            admitted += decisions.iter().filter(|decision| decision.allowed).count();
         }
         admitted
     }
@@ -95,10 +90,10 @@ type System = (String, Box<dyn KeyedLimiter>);
 
 /// The limiters, each of which knows all keys.
 fn systems(keys: &[String], has_batches: bool) -> Result<Vec<System>> {
-    let Tollgate(limiter, policy) = tollgate(&format!("{RATE}/s"), keys.len())?;
+    let tollgate = tollgate(&format!("{RATE}/s"), keys.len())?;
     let tollgate: Box<dyn KeyedLimiter> = match has_batches {
-        false => Box::new(Tollgate(limiter, policy)),
-        true => Box::new(Batches(limiter.into(), policy, Builder::new_current_thread().build()?)),
+        false => Box::new(tollgate),
+        true => Box::new(Batches(tollgate)),
     };
     let mut systems: Vec<System> =
         vec![("tollgate".to_owned(), tollgate), ("governor".to_owned(), Box::new(governor()))];

@@ -107,3 +107,29 @@ fn eviction_does_not_reset_a_denied_key() {
         assert!(!check(&store, &limit, "a"));
     });
 }
+
+/// Each thread holds the lock of one shard while it looks at the other.
+#[test]
+fn checks_that_are_looked_up_together_are_exact_and_end() {
+    model(|| {
+        let (store, limit) = (store(128), policy("3/h"));
+        assert!(check(&store, &limit, "a") && check(&store, &limit, "b"));
+        let spawn_each = |keys: [&'static str; 2]| {
+            let (store, limit) = (Arc::clone(&store), limit.clone());
+            let each = move || {
+                let checks = keys.map(|key| Check::new(&limit, key));
+                let mut admitted = 0;
+                let count = |decision: tollgate_algorithms::Decision| {
+                    admitted += usize::from(decision.allowed);
+                };
+                store.check_each(&checks, || Id::from_u128(1), count);
+                admitted
+            };
+            thread::spawn(each)
+        };
+        let threads = [spawn_each(["a", "b"]), spawn_each(["b", "a"])];
+        let admitted: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(admitted, 4);
+        assert!(!check(&store, &limit, "a") && !check(&store, &limit, "b"));
+    });
+}

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod budget;
+mod each;
 mod entry;
 mod eviction;
 mod policy_counts;

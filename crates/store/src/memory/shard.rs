@@ -85,6 +85,12 @@ impl Shard {
         self.index.find(spread(tag), is_match).copied()
     }
 
+    /// Returns the first slot that may have an entry with this tag.
+    #[inline]
+    pub(crate) fn first_candidate(&self, tag: Tag) -> Option<SlotIndex> {
+        self.index.iter_hash(spread(tag)).next().copied()
+    }
+
     #[inline]
     pub(crate) fn entry(&self, slot: SlotIndex) -> Option<&Entry> {
         self.slots.get(index_of(slot))

@@ -10,7 +10,7 @@ use super::budget::{Budget, Usage};
 use super::entry::Tag;
 use super::shard::{Counts, Shard};
 use super::stored_key::StoredKey;
-use crate::sync::{HashState, Mutex, MutexGuard, lock};
+use crate::sync::{HashState, Mutex, MutexGuard, lock, try_lock};
 
 /// The maximum number of shards of a table.
 const MAX_SHARDS: usize = 256;
@@ -32,7 +32,7 @@ pub(crate) struct Table {
 }
 
 /// The shard of a (policy, key), and its tag there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) shard: usize,
     pub(crate) tag: Tag,
@@ -82,6 +82,12 @@ impl Table {
     #[inline]
     pub(crate) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard].0)
+    }
+
+    /// Locks a shard, unless it is locked.
+    #[inline]
+    pub(crate) fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
+        try_lock(&self.shards[shard].0)
     }
 
     pub(crate) fn shard_count(&self) -> usize {

@@ -285,8 +285,8 @@ impl Limiter {
             // Decides at once, so no deadline applies.
             Backend::Memory(memory) => {
                 let _ = deadline;
-                let decide = |request| memory.decide(request).map_err(StoreError::from);
-                requests.iter().map(decide).collect()
+                let answers = memory.decide_batch(requests).into_iter();
+                answers.map(|answer| answer.map_err(StoreError::from)).collect()
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => Box::pin(redis.decide_batch(requests, deadline)).await,

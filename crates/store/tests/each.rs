@@ -1,0 +1,122 @@
+//! Checks that are looked up together are decided as single checks are.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use tollgate_algorithms::{
+    Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp,
+};
+use tollgate_state::{Key, ManualClock, MemoryStore, TableFull};
+
+fn store(clock: &ManualClock, max_keys: usize) -> MemoryStore {
+    let builder = MemoryStore::builder().clock(clock.clone()).max_keys(max_keys);
+    builder.table_full(TableFull::Deny).build()
+}
+
+/// A source of numbers that are the same in each run: a linear congruential generator.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn index(&mut self, len: usize) -> usize {
+        self.below(len.try_into().unwrap()).try_into().unwrap()
+    }
+}
+
+fn each(store: &MemoryStore, checks: &[Check<'_>]) -> Vec<Decision> {
+    let mut decisions = Vec::new();
+    store.check_each(checks, || Id::from_u128(7), |decision| decisions.push(decision));
+    decisions
+}
+
+fn single(store: &MemoryStore, check: &Check<'_>) -> Decision {
+    store.check(check.policy, Key::new(check.key).unwrap(), check.cost, || Id::from_u128(7))
+}
+
+/// Known and new keys, blocked ones, repeated ones, long ones, all kinds of policies, costs that are
+/// never admitted.
+#[test]
+fn checks_are_decided_as_single_ones() {
+    let limits = [
+        "3/10s",
+        "5/min burst 2",
+        "4/10s log",
+        "2/min sliding",
+        "3/min fixed; 9/h",
+        "2 concurrent lease 5s",
+        "4/min queue 3",
+        "1/s",
+    ];
+    let policies: Vec<Policy> = limits.iter().map(|limits| limits.parse().unwrap()).collect();
+    let shadow = Policy::named("shadow", "1/min").unwrap().shadow();
+    let policies: Vec<_> = policies.into_iter().chain([shadow]).collect();
+    let mut keys: Vec<String> = (0..60).map(|index| format!("user:{index}")).collect();
+    keys.push("k".repeat(300));
+    for seed in 0..200 {
+        let mut numbers = Numbers(seed);
+        let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+        // One shard with too little room for all keys, or several with enough.
+        let max_keys = [40, 1_000][numbers.index(2)];
+        let (together, alone) = (store(&clock, max_keys), store(&clock, max_keys));
+        let key_count = if max_keys == 1_000 { keys.len() } else { 20 };
+        for _ in 0..20 {
+            if numbers.below(4) == 0 {
+                let (policy, key) = (&policies[numbers.index(8)], &keys[numbers.index(key_count)]);
+                let operation = Operation::Block { span: None };
+                let checks = [Check::new(policy, key)];
+                let request = Request { operation, checks: &checks, request_id: None };
+                assert_eq!(together.decide_now(&request), alone.decide_now(&request));
+            }
+            let count = numbers.index(40);
+            let is_mixed = numbers.below(2) == 0;
+            let checks: Vec<_> = (0..count)
+                .map(|_| {
+                    let policy = if is_mixed { numbers.index(policies.len()) } else { 0 };
+                    let key = &keys[numbers.index(key_count)];
+                    let cost = Cost::from([1, 1, 1, 0, 2, 90][numbers.index(6)]);
+                    Check::new(&policies[policy], key).with_cost(cost)
+                })
+                .collect();
+            let expected: Vec<_> = checks.iter().map(|check| single(&alone, check)).collect();
+            assert_eq!(each(&together, &checks), expected, "seed {seed}");
+            clock.advance(Micros::new(numbers.below(3_000_000)));
+        }
+    }
+}
+
+/// Threads with the same keys in opposite orders neither wait for each other forever nor admit too
+/// much.
+#[test]
+fn threads_admit_each_key_exactly_as_often_as_its_limit() {
+    const THREADS: usize = 4;
+    let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
+    let (store, limit) = (Arc::new(store(&clock, 400)), "100/h".parse::<Policy>().unwrap());
+    let start = Arc::new(Barrier::new(THREADS));
+    let work = |thread: usize| {
+        let (store, limit, start) = (Arc::clone(&store), limit.clone(), Arc::clone(&start));
+        move || {
+            let mut keys: Vec<String> = (0..40).map(|index| format!("user:{index}")).collect();
+            if thread % 2 == 1 {
+                keys.reverse();
+            }
+            let checks: Vec<_> = keys.iter().map(|key| Check::new(&limit, key)).collect();
+            start.wait();
+            let mut admitted = 0;
+            for _ in 0..60 {
+                let decisions = each(&store, &checks);
+                admitted += decisions.iter().filter(|decision| decision.allowed).count();
+            }
+            admitted
+        }
+    };
+    let threads: Vec<_> = (0..THREADS).map(|thread| thread::spawn(work(thread))).collect();
+    let admitted: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(admitted, 40 * 100);
+}
