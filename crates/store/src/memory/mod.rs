@@ -5,6 +5,7 @@ mod budget;
 mod each;
 mod entry;
 mod eviction;
+mod index;
 mod policy_counts;
 mod request_ids;
 mod settle;

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::HashTable;
 use tollgate_algorithms::{Anomalies, KeyState, Micros, Policy, Timestamp};
 
 use super::blocks::Blocks;
 use super::budget::{Budget, Usage};
 use super::entry::{Entry, SlotIndex, Tag};
+use super::index::Index;
 use super::policy_counts::{PolicyCounts, PolicyGroup};
 use super::slots::Slots;
 use super::stored_key::StoredKey;
@@ -26,7 +26,7 @@ const MIN_COMPACT: usize = 64;
 /// The keys and blocks of one shard.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    index: HashTable<SlotIndex>,
+    index: Index,
     pub(super) slots: Slots,
     free: Vec<SlotIndex>,
     /// The slot before the next sweep.
@@ -57,7 +57,7 @@ pub(crate) struct Counts {
 impl Shard {
     pub(crate) fn new(bound: usize, budget: Arc<Budget>) -> Self {
         Shard {
-            index: HashTable::new(),
+            index: Index::default(),
             slots: Slots::default(),
             free: Vec::new(),
             cursor: 0,
@@ -79,16 +79,16 @@ impl Shard {
 
     #[inline]
     pub(crate) fn find(&self, tag: Tag, policy: &Policy, key: &StoredKey<'_>) -> Option<SlotIndex> {
-        let is_match = |slot: &SlotIndex| {
-            self.entry(*slot).is_some_and(|entry| entry.tag() == tag && entry.matches(policy, key))
+        let is_match = |slot| {
+            self.entry(slot).is_some_and(|entry| entry.tag() == tag && entry.matches(policy, key))
         };
-        self.index.find(spread(tag), is_match).copied()
+        self.index.find(spread(tag), is_match)
     }
 
     /// Returns the first slot that may have an entry with this tag.
     #[inline]
     pub(crate) fn first_candidate(&self, tag: Tag) -> Option<SlotIndex> {
-        self.index.iter_hash(spread(tag)).next().copied()
+        self.index.first_candidate(spread(tag))
     }
 
     #[inline]
@@ -179,10 +179,7 @@ impl Shard {
     /// Returns the bytes by which the table grows with that many more entries.
     fn growth(&self, count: usize) -> usize {
         let new_slots = count.saturating_sub(self.free.len());
-        let is_index_full = self.len() + count > self.index.capacity();
-        // The index doubles.
-        let index = if is_index_full { self.index.allocation_size().max(64) } else { 0 };
-        self.slots.growth(new_slots) + index
+        self.slots.growth(new_slots) + self.index.growth(count)
     }
 
     /// Changes the bound. Excess entries are evicted as new keys are inserted.
@@ -240,7 +237,7 @@ impl Shard {
         self.heap += entry.heap_bytes();
         self.slots.put(index_of(slot), entry);
         let slots = &self.slots;
-        self.index.insert_unique(spread(tag), slot, |slot| hash_at(slots, *slot));
+        self.index.insert(spread(tag), slot, |slot| hash_at(slots, slot));
         self.record_usage();
     }
 
@@ -257,9 +254,7 @@ impl Shard {
         self.policies.remove(group);
         self.heap -= entry.heap_bytes();
         self.free.push(slot);
-        if let Ok(found) = self.index.find_entry(spread(entry.tag()), |other| *other == slot) {
-            found.remove();
-        }
+        self.index.remove(spread(entry.tag()), slot);
         self.record_usage();
     }
 
@@ -308,18 +303,18 @@ impl Shard {
         self.to_copy = moved(self.to_copy.start)..moved(self.to_copy.end);
         self.slots.compact();
         self.free = Vec::new();
-        self.index = HashTable::with_capacity(self.slots.len());
+        self.index = Index::with_capacity(self.slots.len());
         let slots = &self.slots;
         for slot in (0..slots.len()).map(slot_of) {
             let hash = hash_at(slots, slot);
-            self.index.insert_unique(hash, slot, |slot| hash_at(slots, *slot));
+            self.index.insert(hash, slot, |slot| hash_at(slots, slot));
         }
         self.cursor = 0;
         self.hand = 0;
     }
 
     fn usage(&self) -> Usage {
-        let index = self.index.allocation_size() + self.free.capacity() * size_of::<SlotIndex>();
+        let index = self.index.bytes() + self.free.capacity() * size_of::<SlotIndex>();
         let keys = self.slots.bytes() + index + self.policies.bytes() + self.heap;
         Usage { keys, blocks: self.blocks.bytes(), request_ids: 0 }
     }

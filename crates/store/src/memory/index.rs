@@ -1,0 +1,259 @@
+//! The index of a shard: finds the slot of an entry by its hash.
+//!
+//! It is an open-addressing hash table of chunks: a chunk has the tags and the slots of 12 entries in
+//! one cache line, so that a key is found with two dependent reads of memory, of a chunk and of its
+//! entry. A table that keeps its tags in one array and its slots in another takes three. A full chunk
+//! overflows into the next one, and counts how many entries passed it: a search ends at the first
+//! chunk that none has passed, and removing an entry leaves nothing behind.
+
+use super::entry::SlotIndex;
+
+/// The entries of a chunk.
+const CHUNK_LEN: usize = 12;
+/// The entries per chunk at which the number of chunks doubles.
+const MAX_LOAD: usize = 10;
+
+/// One byte of a hash for each entry; 0 stands for none.
+type Tags = [u8; CHUNK_LEN];
+
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
+struct Chunk {
+    tags: Tags,
+    /// How many entries are in later chunks because this one was full.
+    passed: u32,
+    slots: [SlotIndex; CHUNK_LEN],
+}
+
+const _: () = assert!(size_of::<Chunk>() == 64);
+
+impl Chunk {
+    /// Returns the positions of a tag.
+    #[inline]
+    fn positions(&self, tag: u8) -> Positions {
+        let mut bytes = [0; 16];
+        bytes[..CHUNK_LEN].copy_from_slice(&self.tags);
+        let mut bits = 0;
+        for (position, byte) in bytes.iter().enumerate() {
+            bits |= u16::from(*byte == tag) << position;
+        }
+        Positions(bits & 0xfff)
+    }
+}
+
+/// Positions in a chunk: the highest bits of their bytes.
+struct Positions(u16);
+
+impl Iterator for Positions {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let position = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        usize::try_from(position).ok()
+    }
+}
+
+/// The slots of a shard by the hashes of their entries.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// A power of two, or none.
+    chunks: Box<[Chunk]>,
+    len: usize,
+}
+
+impl Index {
+    /// Creates an index with room for that many slots.
+    pub(super) fn with_capacity(slots: usize) -> Self {
+        let chunks = slots.div_ceil(MAX_LOAD).next_power_of_two();
+        Index { chunks: vec![Chunk::default(); chunks].into(), len: 0 }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns how many slots fit before the index grows.
+    pub(super) const fn capacity(&self) -> usize {
+        self.chunks.len() * MAX_LOAD
+    }
+
+    /// Returns the allocated bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of_val(&*self.chunks)
+    }
+
+    /// Returns the bytes that the index grows by with that many more slots.
+    pub(super) fn growth(&self, slots: usize) -> usize {
+        let needed = self.len + slots;
+        if needed <= self.capacity() {
+            return 0;
+        }
+        needed.div_ceil(MAX_LOAD).next_power_of_two() * size_of::<Chunk>() - self.bytes()
+    }
+
+    /// Returns the slot with this hash that `is_match` accepts.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        hash: u64,
+        mut is_match: impl FnMut(SlotIndex) -> bool,
+    ) -> Option<SlotIndex> {
+        let tag = tag_of(hash);
+        let mut home = self.home(hash);
+        for _ in 0..self.chunks.len() {
+            let chunk = &self.chunks[home];
+            for position in chunk.positions(tag) {
+                let slot = chunk.slots[position];
+                if is_match(slot) {
+                    return Some(slot);
+                }
+            }
+            if chunk.passed == 0 {
+                return None;
+            }
+            home = self.next(home);
+        }
+        None
+    }
+
+    /// Returns the slot that [`find`](Self::find) tries first, if it is in the first chunk.
+    #[inline]
+    pub(super) fn first_candidate(&self, hash: u64) -> Option<SlotIndex> {
+        let chunk = self.chunks.get(self.home(hash))?;
+        chunk.positions(tag_of(hash)).next().map(|position| chunk.slots[position])
+    }
+
+    /// Inserts a slot that the index does not have; `hash_of` returns the hashes of the others.
+    pub(super) fn insert(
+        &mut self,
+        hash: u64,
+        slot: SlotIndex,
+        hash_of: impl Fn(SlotIndex) -> u64,
+    ) {
+        if self.len == self.capacity() {
+            let mut larger = Index::with_capacity(self.len + 1);
+            for chunk in &self.chunks {
+                for (_, slot) in chunk.tags.iter().zip(&chunk.slots).filter(|(tag, _)| **tag != 0) {
+                    larger.place(hash_of(*slot), *slot);
+                }
+            }
+            *self = larger;
+        }
+        self.place(hash, slot);
+    }
+
+    /// Puts a slot into the first chunk that has room.
+    fn place(&mut self, hash: u64, slot: SlotIndex) {
+        let mut home = self.home(hash);
+        while let None = self.chunks[home].positions(0).next() {
+            self.chunks[home].passed += 1;
+            home = self.next(home);
+        }
+        let chunk = &mut self.chunks[home];
+        if let Some(position) = chunk.positions(0).next() {
+            (chunk.tags[position], chunk.slots[position]) = (tag_of(hash), slot);
+            self.len += 1;
+        }
+    }
+
+    /// Removes a slot with its hash, if the index has it.
+    pub(super) fn remove(&mut self, hash: u64, slot: SlotIndex) {
+        let tag = tag_of(hash);
+        let first = self.home(hash);
+        let mut home = first;
+        for _ in 0..self.chunks.len() {
+            let chunk = &mut self.chunks[home];
+            let found = chunk.positions(tag).find(|position| chunk.slots[*position] == slot);
+            if let Some(position) = found {
+                chunk.tags[position] = 0;
+                self.len -= 1;
+                let mut passed = first;
+                while passed != home {
+                    self.chunks[passed].passed -= 1;
+                    passed = self.next(passed);
+                }
+                return;
+            }
+            home = self.next(home);
+        }
+    }
+
+    /// Returns the chunk that a search for this hash begins with.
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        let [a, b, c, d, ..] = hash.to_le_bytes();
+        #[expect(clippy::expect_used, reason = "32 bits fit usize")]
+        let low = usize::try_from(u32::from_le_bytes([a, b, c, d])).expect("32 bits fit usize");
+        low & self.chunks.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    fn next(&self, chunk: usize) -> usize {
+        (chunk + 1) & (self.chunks.len() - 1)
+    }
+}
+
+/// Returns the tag of a hash: its highest bits, but not 0.
+#[inline]
+fn tag_of(hash: u64) -> u8 {
+    hash.to_be_bytes()[0].max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Few hashes, so that many share a chunk and a tag.
+    fn hash(number: u64) -> u64 {
+        let home = number % 7;
+        (number % 5) << 56 | home
+    }
+
+    #[test]
+    fn slots_are_found_until_they_are_removed() {
+        let (mut index, mut model) = (Index::default(), HashMap::new());
+        let mut state = 1_u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            (state >> 33) % bound
+        };
+        let slot_of = |number: u64| SlotIndex::try_from(number).unwrap();
+        for _ in 0..20_000 {
+            let number = below(300);
+            if model.remove(&number).is_some() {
+                index.remove(hash(number), slot_of(number));
+            } else if below(3) > 0 {
+                model.insert(number, ());
+                index.insert(hash(number), slot_of(number), |slot| hash(slot.into()));
+            }
+            assert_eq!(index.len(), model.len());
+            assert!(index.len() <= index.capacity());
+            for number in [number, below(300)] {
+                let found = index.find(hash(number), |slot| slot == slot_of(number));
+                assert_eq!(found.is_some(), model.contains_key(&number), "{number}");
+            }
+        }
+        for number in model.into_keys() {
+            index.remove(hash(number), slot_of(number));
+        }
+        assert_eq!(index.len(), 0);
+        assert!(index.chunks.iter().all(|chunk| chunk.passed == 0 && chunk.tags == [0; CHUNK_LEN]));
+    }
+
+    #[test]
+    fn growth_is_what_insertions_allocate() {
+        let mut index = Index::default();
+        assert_eq!(index.find(5, |_| true), None);
+        for slot in 0..5_000 {
+            let (before, growth) = (index.bytes(), index.growth(1));
+            index.insert(u64::from(slot) << 40, slot, |slot| u64::from(slot) << 40);
+            assert_eq!(index.bytes(), before + growth, "{slot}");
+        }
+    }
+}
