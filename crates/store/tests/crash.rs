@@ -7,16 +7,15 @@
 #![cfg(unix)]
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
-use std::collections::hash_map::RandomState;
 use std::env;
 use std::fs;
-use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
+use fastrand::Rng;
 use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Reason, Request, Timestamp,
 };
@@ -37,18 +36,6 @@ const LIMITS: &[&str] = &[
 ];
 /// Keys with this number, modulo 6, are blocked instead of charged.
 const BLOCKED: usize = 5 * LIMITS.len();
-
-/// A deterministic random number generator (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((value ^ (value >> 31)) >> 33).unwrap() % end
-    }
-}
 
 // The victim.
 
@@ -76,11 +63,11 @@ impl Victim {
         peek.capacity - peek.remaining
     }
 
-    fn charge(&self, key: usize, random: &mut Random) {
+    fn charge(&self, key: usize, random: &mut Rng) {
         self.clock.advance(Micros::new(1));
         let operation = match key {
             0..BLOCKED => Operation::Block { span: None },
-            _ => Operation::Check { lease: Some(Id::from_u128(u128::from(random.0))) },
+            _ => Operation::Check { lease: Some(Id::from_u128(random.u128(..))) },
         };
         report(&format!("begin {key}"));
         // In a long run the places of requests in flight run out.
@@ -114,9 +101,9 @@ fn victim() {
     report("ready");
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut random = Random(life);
+            let mut random = Rng::with_seed(life);
             loop {
-                let key = random.below(KEYS);
+                let key = random.usize(..KEYS);
                 victim.charge(key, &mut random);
             }
         });
@@ -238,8 +225,9 @@ fn a_killed_store_restarts_with_all_saved_charges() {
         return;
     }
     let kills = env::var("TOLLGATE_CRASHES").map_or(100, |kills| kills.parse::<usize>().unwrap());
-    let mut random = Random(RandomState::new().hash_one(kills));
-    println!("seed {}", random.0);
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = Rng::with_seed(seed);
     let dir = empty_dir();
     let zeros = || vec![0; KEYS];
     let mut ledger = Ledger { begun: zeros(), done: zeros(), saved: zeros(), ..Ledger::default() };
@@ -247,8 +235,8 @@ fn a_killed_store_restarts_with_all_saved_charges() {
     for life in 0..=kills {
         let mut victim = Life::begin(&dir, life);
         lost.push(ledger.restart(victim.has()));
-        let saves = u32::try_from(random.below(4)).unwrap();
-        victim.end(&mut ledger, saves, random.below(3_000));
+        let saves = u32::try_from(random.usize(..4)).unwrap();
+        victim.end(&mut ledger, saves, random.usize(..3_000));
         if life < kills {
             killed += 1;
             amid += u32::from(ledger.at_save.is_some());

@@ -2,9 +2,9 @@
 //!
 //! It is an open-addressing hash table of chunks: a chunk has the tags and the slots of 12 entries in
 //! one cache line, so that a key is found with two dependent reads of memory, of a chunk and of its
-//! entry. A table that keeps its tags in one array and its slots in another takes three. A full chunk
-//! overflows into the next one, and counts how many entries passed it: a search ends at the first
-//! chunk that none has passed, and removing an entry leaves nothing behind.
+//! entry. A table that keeps its tags in one array and its slots in another takes three. An entry whose
+//! chunk is full is placed in a later one, and the chunk counts it: a search ends at the first chunk
+//! whose count is 0, and a removed entry leaves no marker.
 
 use super::entry::SlotIndex;
 
@@ -13,15 +13,16 @@ const CHUNK_LEN: usize = 12;
 /// The entries per chunk at which the number of chunks doubles.
 const MAX_LOAD: usize = 10;
 
-/// One byte of a hash for each entry; 0 stands for none.
-type Tags = [u8; CHUNK_LEN];
+/// The tag of a free position.
+const FREE: u8 = 0;
 
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 struct Chunk {
-    tags: Tags,
+    /// One byte of the hash of each entry.
+    tags: [u8; CHUNK_LEN],
     /// How many entries are in later chunks because this one was full.
-    passed: u32,
+    overflow: u32,
     slots: [SlotIndex; CHUNK_LEN],
 }
 
@@ -104,19 +105,17 @@ impl Index {
         mut is_match: impl FnMut(SlotIndex) -> bool,
     ) -> Option<SlotIndex> {
         let tag = tag_of(hash);
-        let mut home = self.home(hash);
-        for _ in 0..self.chunks.len() {
-            let chunk = &self.chunks[home];
+        for chunk in self.probe(hash) {
+            let chunk = &self.chunks[chunk];
             for position in chunk.positions(tag) {
                 let slot = chunk.slots[position];
                 if is_match(slot) {
                     return Some(slot);
                 }
             }
-            if chunk.passed == 0 {
+            if chunk.overflow == 0 {
                 return None;
             }
-            home = self.next(home);
         }
         None
     }
@@ -124,7 +123,7 @@ impl Index {
     /// Returns the slot that [`find`](Self::find) tries first, if it is in the first chunk.
     #[inline]
     pub(super) fn first_candidate(&self, hash: u64) -> Option<SlotIndex> {
-        let chunk = self.chunks.get(self.home(hash))?;
+        let chunk = &self.chunks[self.probe(hash).next()?];
         chunk.positions(tag_of(hash)).next().map(|position| chunk.slots[position])
     }
 
@@ -138,7 +137,9 @@ impl Index {
         if self.len == self.capacity() {
             let mut larger = Index::with_capacity(self.len + 1);
             for chunk in &self.chunks {
-                for (_, slot) in chunk.tags.iter().zip(&chunk.slots).filter(|(tag, _)| **tag != 0) {
+                for (_, slot) in
+                    chunk.tags.iter().zip(&chunk.slots).filter(|(tag, _)| **tag != FREE)
+                {
                     larger.place(hash_of(*slot), *slot);
                 }
             }
@@ -147,58 +148,48 @@ impl Index {
         self.place(hash, slot);
     }
 
-    /// Puts a slot into the first chunk that has room.
+    /// Puts a slot into the first chunk with a free position.
     fn place(&mut self, hash: u64, slot: SlotIndex) {
-        let mut home = self.home(hash);
-        while let None = self.chunks[home].positions(0).next() {
-            self.chunks[home].passed += 1;
-            home = self.next(home);
-        }
-        let chunk = &mut self.chunks[home];
-        if let Some(position) = chunk.positions(0).next() {
-            (chunk.tags[position], chunk.slots[position]) = (tag_of(hash), slot);
-            self.len += 1;
+        for chunk in self.probe(hash) {
+            let chunk = &mut self.chunks[chunk];
+            if let Some(position) = chunk.positions(FREE).next() {
+                (chunk.tags[position], chunk.slots[position]) = (tag_of(hash), slot);
+                self.len += 1;
+                return;
+            }
+            chunk.overflow += 1;
         }
     }
 
     /// Removes a slot with its hash, if the index has it.
     pub(super) fn remove(&mut self, hash: u64, slot: SlotIndex) {
-        let tag = tag_of(hash);
-        let first = self.home(hash);
-        let mut home = first;
-        for _ in 0..self.chunks.len() {
-            let chunk = &mut self.chunks[home];
-            let found = chunk.positions(tag).find(|position| chunk.slots[*position] == slot);
-            if let Some(position) = found {
-                chunk.tags[position] = 0;
-                self.len -= 1;
-                let mut passed = first;
-                while passed != home {
-                    self.chunks[passed].passed -= 1;
-                    passed = self.next(passed);
-                }
-                return;
-            }
-            home = self.next(home);
+        let position_in = |chunk: &Chunk| {
+            chunk.positions(tag_of(hash)).find(|position| chunk.slots[*position] == slot)
+        };
+        let found = self.probe(hash).find_map(|chunk| {
+            let position = position_in(&self.chunks[chunk])?;
+            Some((chunk, position))
+        });
+        let Some((found, position)) = found else { return };
+        self.chunks[found].tags[position] = FREE;
+        self.len -= 1;
+        for chunk in self.probe(hash).take_while(|chunk| *chunk != found) {
+            self.chunks[chunk].overflow -= 1;
         }
     }
 
-    /// Returns the chunk that a search for this hash begins with.
+    /// Returns the chunks that may have this hash, in the order of a search.
     #[inline]
-    fn home(&self, hash: u64) -> usize {
+    fn probe(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let [a, b, c, d, ..] = hash.to_le_bytes();
         #[expect(clippy::expect_used, reason = "32 bits fit usize")]
-        let low = usize::try_from(u32::from_le_bytes([a, b, c, d])).expect("32 bits fit usize");
-        low & self.chunks.len().wrapping_sub(1)
-    }
-
-    #[inline]
-    fn next(&self, chunk: usize) -> usize {
-        (chunk + 1) & (self.chunks.len() - 1)
+        let first = usize::try_from(u32::from_le_bytes([a, b, c, d])).expect("32 bits fit usize");
+        let mask = self.chunks.len().wrapping_sub(1);
+        (0..self.chunks.len()).map(move |step| first.wrapping_add(step) & mask)
     }
 }
 
-/// Returns the tag of a hash: its highest bits, but not 0.
+/// Returns the tag of a hash: its highest bits, but not [`FREE`].
 #[inline]
 fn tag_of(hash: u64) -> u8 {
     hash.to_be_bytes()[0].max(1)
@@ -218,23 +209,19 @@ mod tests {
     #[test]
     fn slots_are_found_until_they_are_removed() {
         let (mut index, mut model) = (Index::default(), HashMap::new());
-        let mut state = 1_u64;
-        let mut below = |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
-            (state >> 33) % bound
-        };
+        let mut random = fastrand::Rng::with_seed(1);
         let slot_of = |number: u64| SlotIndex::try_from(number).unwrap();
         for _ in 0..20_000 {
-            let number = below(300);
+            let number = random.u64(..300);
             if model.remove(&number).is_some() {
                 index.remove(hash(number), slot_of(number));
-            } else if below(3) > 0 {
+            } else if random.u8(..3) > 0 {
                 model.insert(number, ());
                 index.insert(hash(number), slot_of(number), |slot| hash(slot.into()));
             }
             assert_eq!(index.len(), model.len());
             assert!(index.len() <= index.capacity());
-            for number in [number, below(300)] {
+            for number in [number, random.u64(..300)] {
                 let found = index.find(hash(number), |slot| slot == slot_of(number));
                 assert_eq!(found.is_some(), model.contains_key(&number), "{number}");
             }
@@ -243,7 +230,9 @@ mod tests {
             index.remove(hash(number), slot_of(number));
         }
         assert_eq!(index.len(), 0);
-        assert!(index.chunks.iter().all(|chunk| chunk.passed == 0 && chunk.tags == [0; CHUNK_LEN]));
+        assert!(
+            index.chunks.iter().all(|chunk| chunk.overflow == 0 && chunk.tags == [FREE; CHUNK_LEN])
+        );
     }
 
     #[test]

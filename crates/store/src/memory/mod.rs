@@ -1,8 +1,8 @@
 //! The in-memory store: a sharded table; requests are decided on the caller's thread.
 
+mod batch;
 mod blocks;
 mod budget;
-mod each;
 mod entry;
 mod eviction;
 mod index;

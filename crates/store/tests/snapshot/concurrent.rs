@@ -4,9 +4,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use fastrand::Rng;
 use tollgate_algorithms::Operation;
 
-use crate::{Bench, Random, named};
+use crate::{Bench, named};
 
 const KEYS: usize = 4_000;
 const MAX_CHECKS: u64 = 1_000_000;
@@ -59,10 +60,10 @@ fn a_snapshot_contains_all_charges_made_before_the_save_started() {
         let _stop = Stop(&stop);
         for seed in 0..2 {
             let (charge, stop) = (&charge, &stop);
-            let mut random = Random::new(seed);
+            let mut random = Rng::with_seed(seed);
             scope.spawn(move || {
                 while !stop.load(Ordering::SeqCst) {
-                    charge(random.below(KEYS));
+                    charge(random.usize(..KEYS));
                 }
             });
         }

@@ -1,8 +1,9 @@
 //! Random traces, saved midway: the restored store continues exactly like the saved one.
 
+use fastrand::Rng;
 use tollgate_algorithms::{Check, Cost, KeyList, Micros, Operation, Policy, Request, Timestamp};
 
-use crate::{Bench, Random, START, id, named};
+use crate::{Bench, START, id, named};
 
 /// Limits of one policy, used in turn on the same keys.
 const LIMITS: &[&[&str]] = &[
@@ -35,25 +36,25 @@ fn policies(limits: &[&str]) -> Vec<Policy> {
     policies
 }
 
-fn operation(random: &mut Random, now: Timestamp) -> Operation {
-    let value = id(u128::try_from(random.below(6)).unwrap());
-    match random.below(18) {
+fn operation(random: &mut Rng, now: Timestamp) -> Operation {
+    let value = id(u128::try_from(random.usize(..6)).unwrap());
+    match random.usize(..18) {
         0 => Operation::Peek,
         1 => Operation::Take,
         2 | 3 => Operation::Reserve { id: value, max_wait: Micros::from_secs(60) },
         4 => Operation::Cancel { id: value },
-        5 => Operation::Refund { time: Some(now).filter(|_| random.below(2) == 0) },
+        5 => Operation::Refund { time: Some(now).filter(|_| random.usize(..2) == 0) },
         6 => Operation::Penalize,
-        7 if random.below(4) == 0 => Operation::Reset,
+        7 if random.usize(..4) == 0 => Operation::Reset,
         8 => Operation::Renew { lease: value },
         9 => Operation::Release { lease: value },
-        10 if random.below(4) == 0 => {
-            Operation::Block { span: *random.one_of(&[None, Some(Micros::from_secs(3))]) }
+        10 if random.usize(..4) == 0 => {
+            Operation::Block { span: random.choice([None, Some(Micros::from_secs(3))]).unwrap() }
         }
         11 => Operation::Unblock,
         12 => {
-            let ago = Micros::from_millis(random.below(3_000).try_into().unwrap());
-            let limit = random.below(2).try_into().unwrap();
+            let ago = Micros::from_millis(random.usize(..3_000).try_into().unwrap());
+            let limit = random.usize(..2).try_into().unwrap();
             Operation::Backfill { limit, time: now.saturating_sub(ago) }
         }
         _ => Operation::Check { lease: Some(value) },
@@ -61,14 +62,14 @@ fn operation(random: &mut Random, now: Timestamp) -> Operation {
 }
 
 /// Executes a random request on every store and compares the answers; skips invalid requests.
-fn step(random: &mut Random, policies: &[Policy], stores: &[&Bench]) {
+fn step(random: &mut Rng, policies: &[Policy], stores: &[&Bench]) {
     let operation = operation(random, stores[0].clock.now());
     let takes_several =
-        matches!(operation, Operation::Check { .. } | Operation::Peek) && random.below(4) == 0;
+        matches!(operation, Operation::Check { .. } | Operation::Peek) && random.usize(..4) == 0;
     let check = |_| Check {
-        policy: random.one_of(policies),
-        key: random.one_of::<&[u8]>(KEYS),
-        cost: Cost::from(*random.one_of(&[0, 1, 1, 1, 2, 3, 7, 11])),
+        policy: random.choice(policies).unwrap(),
+        key: random.choice(KEYS).unwrap(),
+        cost: Cost::from(random.choice([0, 1, 1, 1, 2, 3, 7, 11]).unwrap()),
     };
     let checks: Vec<_> = (0..if takes_several { 3 } else { 1 }).map(check).collect();
     let request = Request { operation, checks: &checks, request_id: None };
@@ -85,21 +86,22 @@ fn a_restored_store_continues_like_the_saved_store() {
     for (row, limits) in LIMITS.iter().enumerate() {
         let policies = policies(limits);
         for seed in 0..24 {
-            let random = &mut Random::new(u64::try_from(row).unwrap() << 32 | seed);
+            let random = &mut Rng::with_seed(u64::try_from(row).unwrap() << 32 | seed);
             let saved = Bench::new();
             for _ in 0..80 {
                 step(random, &policies, &[&saved]);
                 // The clock may step back, after which recovered state counts again. Recovered
                 // state is not saved, so after the save the clock only advances.
                 let now = saved.clock.now().as_micros();
-                let by = *random.one_of(&[0, 0, 1, 100_000, 1_500_000, -700_000]);
+                let by = random.choice([0, 0, 1, 100_000, 1_500_000, -700_000]).unwrap();
                 saved.clock.set(Timestamp::from_micros(now.saturating_add_signed(by)));
             }
             let (restored, report) = saved.restored();
             assert_eq!((report.recovered, report.no_room), (0, 0));
             for _ in 0..80 {
                 step(random, &policies, &[&saved, &restored]);
-                let by = Micros::new(*random.one_of(&[0, 0, 1, 100_000, 1_500_000, 20_000_000]));
+                let by =
+                    Micros::new(random.choice([0, 0, 1, 100_000, 1_500_000, 20_000_000]).unwrap());
                 saved.clock.advance(by);
                 restored.clock.advance(by);
             }
@@ -110,7 +112,7 @@ fn a_restored_store_continues_like_the_saved_store() {
 #[test]
 fn a_snapshot_of_a_restored_store_has_the_same_contents() {
     for (row, limits) in LIMITS.iter().enumerate() {
-        let random = &mut Random::new(u64::try_from(row).unwrap());
+        let random = &mut Rng::with_seed(u64::try_from(row).unwrap());
         let saved = Bench::new();
         let policies = policies(limits);
         (0..200).for_each(|_| step(random, &policies, &[&saved]));

@@ -1,4 +1,4 @@
-//! Independent checks, looked up together so that their cache misses overlap.
+//! Batches of independent checks, whose cache misses overlap.
 
 use std::hint::black_box;
 
@@ -12,16 +12,25 @@ use super::table::{Address, Table};
 use crate::key::Key;
 use crate::sync::MutexGuard;
 
-/// The maximum number of checks that are looked up together, under the locks of their shards.
-const TOGETHER: usize = 16;
+/// The maximum number of checks in a group, whose keys are looked up together under the locks of
+/// their shards.
+const MAX_GROUP: usize = 16;
+
+/// How far a group was decided.
+struct GroupProgress {
+    /// The checks that were decided, which come first.
+    decided: usize,
+    /// All checks of the group, whose entries were read.
+    len: usize,
+}
 
 impl MemoryStore {
     /// Decides and charges each check on its own, in order, as [`check`](Self::check) does. Calls
     /// `lease` for a new id for each check whose policy has a concurrent limit, and `decided` with each
     /// decision. The caller has validated the keys, as [`Key::new`] does.
     ///
-    /// A check of a key that the processor's caches do not have takes mostly the time of reading the
-    /// table in memory. Here up to 16 checks wait for it at once.
+    /// If a key is not in the processor's caches, most of the time of a check is spent on reading the
+    /// table. Here the reads of up to 16 checks overlap.
     pub fn check_each(
         &self,
         checks: &[Check<'_>],
@@ -29,25 +38,30 @@ impl MemoryStore {
         mut decided: impl FnMut(Decision),
     ) {
         let mut rest = checks;
-        while let [first, ..] = rest {
-            let mut count = self.check_together(rest, &mut decided);
-            if count == 0 {
-                let key = Key::from_valid(first.key);
-                decided(self.check(first.policy, key, first.cost, &mut lease));
-                count = 1;
+        while !rest.is_empty() {
+            let group = self.check_group(rest, &mut decided);
+            // Their entries are in the caches now.
+            for check in &rest[group.decided..group.len] {
+                let key = Key::from_valid(check.key);
+                decided(self.check(check.policy, key, check.cost, &mut lease));
             }
-            rest = &rest[count..];
+            rest = &rest[group.len..];
         }
     }
 
-    /// Decides the first checks if the fast path can; returns how many.
-    fn check_together(&self, checks: &[Check<'_>], decided: &mut impl FnMut(Decision)) -> usize {
+    /// Looks up a group of the first checks, and decides them up to the first one that needs more than
+    /// the fast path. The first check, of which there is one, is always in the group.
+    fn check_group(
+        &self,
+        checks: &[Check<'_>],
+        decided: &mut impl FnMut(Decision),
+    ) -> GroupProgress {
         let is_single = |check: &&Check<'_>| check.policy.is_single_limit();
-        let count = checks.iter().take(TOGETHER).take_while(is_single).count();
+        let count = checks.iter().take(MAX_GROUP).take_while(is_single).count();
         if count < 2 {
-            return 0;
+            return GroupProgress { decided: 0, len: 1 };
         }
-        let mut addresses = [Address::default(); TOGETHER];
+        let mut addresses = [Address::default(); MAX_GROUP];
         let addresses = &mut addresses[..count];
         // Reads the keys ahead, before they are hashed one after the other.
         let bytes = checks[..count].iter().filter_map(|check| check.key.first());
@@ -55,47 +69,50 @@ impl MemoryStore {
         for (address, check) in addresses.iter_mut().zip(checks) {
             *address = self.table.address(check.policy, &StoredKey::new(check.key));
         }
-        let mut shards = Shards::lock(&self.table, addresses);
+        let mut shards = LockedShards::new(&self.table, addresses);
         let checks = &checks[..shards.count];
         let slots = shards.find(checks, addresses);
         let now = self.clock.now();
+        let mut progress = GroupProgress { decided: 0, len: checks.len() };
         for (index, (check, slot)) in checks.iter().zip(slots).enumerate() {
             let (key, shard) = (StoredKey::new(check.key), shards.get_mut(index));
             let known = slot.and_then(|slot| shard.fast_path_mut(slot, check.policy, &key));
-            let Some((state, anomalies)) = known else { return index };
+            let Some((state, anomalies)) = known else { break };
             decided(check_single_limit(check.policy, state, check.cost.get(), now, anomalies));
+            progress.decided += 1;
         }
-        checks.len()
+        progress
     }
 }
 
 /// The locked shards of the first checks.
-struct Shards<'a> {
+struct LockedShards<'a> {
     /// The guards, each at the first check of its shard.
-    guards: [Option<MutexGuard<'a, Shard>>; TOGETHER],
+    guards: [Option<MutexGuard<'a, Shard>>; MAX_GROUP],
     /// The position of the guard of each check.
-    owners: [usize; TOGETHER],
+    owners: [usize; MAX_GROUP],
     /// The number of checks whose shards are locked.
     count: usize,
 }
 
-impl<'a> Shards<'a> {
+impl<'a> LockedShards<'a> {
     /// Locks the shard of the first check, and those of the next ones up to one that is locked by
     /// another thread: waiting for it with other locks held could deadlock, and would hold up others.
-    fn lock(table: &'a Table, addresses: &[Address]) -> Self {
-        let (guards, owners) = ([const { None }; TOGETHER], [0; TOGETHER]);
-        let mut shards = Shards { guards, owners, count: 0 };
+    fn new(table: &'a Table, addresses: &[Address]) -> Self {
+        let (guards, owners) = ([const { None }; MAX_GROUP], [0; MAX_GROUP]);
+        let mut shards = LockedShards { guards, owners, count: 0 };
         for (index, Address { shard, .. }) in addresses.iter().enumerate() {
             let is_same = |known: &Address| known.shard == *shard;
             let owner = addresses[..index].iter().position(is_same).unwrap_or(index);
             if owner == index {
-                shards.guards[index] = match index {
+                let guard = match index {
                     0 => Some(table.lock(*shard)),
                     _ => table.try_lock(*shard),
                 };
-                if shards.guards[index].is_none() {
+                if guard.is_none() {
                     break;
                 }
+                shards.guards[index] = guard;
             }
             shards.owners[index] = owner;
             shards.count = index + 1;
@@ -115,12 +132,12 @@ impl<'a> Shards<'a> {
 
     /// Returns the slots of the keys that are known. Each pass reads one more cache line for each check
     /// and does little else, so that the processor reads those of all checks at once.
-    fn find(&self, checks: &[Check<'_>], addresses: &[Address]) -> [Option<SlotIndex>; TOGETHER] {
-        let mut slots = [None; TOGETHER];
+    fn find(&self, checks: &[Check<'_>], addresses: &[Address]) -> [Option<SlotIndex>; MAX_GROUP] {
+        let mut slots = [None; MAX_GROUP];
         for index in 0..checks.len() {
             slots[index] = self.get(index).first_candidate(addresses[index].tag);
         }
-        let mut has_tag = [false; TOGETHER];
+        let mut has_tag = [false; MAX_GROUP];
         for index in 0..checks.len() {
             let entry = slots[index].and_then(|slot| self.get(index).entry(slot));
             has_tag[index] = entry.is_some_and(|entry| entry.tag() == addresses[index].tag);

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use fastrand::Rng;
 use tollgate_algorithms::{
     Check, Cost, Decision, Id, Micros, Operation, Policy, Request, Timestamp,
 };
@@ -13,21 +14,6 @@ use tollgate_state::{Key, ManualClock, MemoryStore, TableFull};
 fn store(clock: &ManualClock, max_keys: usize) -> MemoryStore {
     let builder = MemoryStore::builder().clock(clock.clone()).max_keys(max_keys);
     builder.table_full(TableFull::Deny).build()
-}
-
-/// A source of numbers that are the same in each run: a linear congruential generator.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn index(&mut self, len: usize) -> usize {
-        self.below(len.try_into().unwrap()).try_into().unwrap()
-    }
 }
 
 fn each(store: &MemoryStore, checks: &[Check<'_>]) -> Vec<Decision> {
@@ -60,33 +46,34 @@ fn checks_are_decided_as_single_ones() {
     let mut keys: Vec<String> = (0..60).map(|index| format!("user:{index}")).collect();
     keys.push("k".repeat(300));
     for seed in 0..200 {
-        let mut numbers = Numbers(seed);
+        let mut random = Rng::with_seed(seed);
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
         // One shard with too little room for all keys, or several with enough.
-        let max_keys = [40, 1_000][numbers.index(2)];
+        let max_keys = [40, 1_000][random.usize(..2)];
         let (together, alone) = (store(&clock, max_keys), store(&clock, max_keys));
         let key_count = if max_keys == 1_000 { keys.len() } else { 20 };
         for _ in 0..20 {
-            if numbers.below(4) == 0 {
-                let (policy, key) = (&policies[numbers.index(8)], &keys[numbers.index(key_count)]);
+            if random.u8(..4) == 0 {
+                let (policy, key) =
+                    (&policies[random.usize(..8)], &keys[random.usize(..key_count)]);
                 let operation = Operation::Block { span: None };
                 let checks = [Check::new(policy, key)];
                 let request = Request { operation, checks: &checks, request_id: None };
                 assert_eq!(together.decide_now(&request), alone.decide_now(&request));
             }
-            let count = numbers.index(40);
-            let is_mixed = numbers.below(2) == 0;
+            let count = random.usize(..40);
+            let is_mixed = random.bool();
             let checks: Vec<_> = (0..count)
                 .map(|_| {
-                    let policy = if is_mixed { numbers.index(policies.len()) } else { 0 };
-                    let key = &keys[numbers.index(key_count)];
-                    let cost = Cost::from([1, 1, 1, 0, 2, 90][numbers.index(6)]);
+                    let policy = if is_mixed { random.usize(..policies.len()) } else { 0 };
+                    let key = &keys[random.usize(..key_count)];
+                    let cost = Cost::from([1, 1, 1, 0, 2, 90][random.usize(..6)]);
                     Check::new(&policies[policy], key).with_cost(cost)
                 })
                 .collect();
             let expected: Vec<_> = checks.iter().map(|check| single(&alone, check)).collect();
             assert_eq!(each(&together, &checks), expected, "seed {seed}");
-            clock.advance(Micros::new(numbers.below(3_000_000)));
+            clock.advance(Micros::new(random.u64(..3_000_000)));
         }
     }
 }
