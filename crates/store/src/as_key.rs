@@ -52,18 +52,16 @@ const DIGEST_LEN: usize = DIGEST_PREFIX.len() + 64;
 const DIGEST_PREFIX: &str = "%sha256:";
 
 /// The bytes of a key while a method uses it. It allocates only for a text of more than 72 bytes.
-#[derive(Clone, Debug)]
-pub struct KeyBuffer {
-    len: usize,
-    short: [u8; DIGEST_LEN],
-    /// The bytes if they are more than `short` holds.
-    long: Vec<u8>,
-}
+#[derive(Clone, Debug, Default)]
+pub struct KeyBuffer(Bytes);
 
-impl Default for KeyBuffer {
-    fn default() -> Self {
-        KeyBuffer::new()
-    }
+/// The variant without bytes lets a caller skip filling the array, for a value that has its own bytes.
+#[derive(Clone, Debug, Default)]
+enum Bytes {
+    #[default]
+    None,
+    Short([u8; DIGEST_LEN], usize),
+    Long(Vec<u8>),
 }
 
 impl KeyBuffer {
@@ -71,7 +69,7 @@ impl KeyBuffer {
     #[must_use]
     #[inline]
     pub const fn new() -> Self {
-        KeyBuffer { len: 0, short: [0; DIGEST_LEN], long: Vec::new() }
+        KeyBuffer(Bytes::None)
     }
 
     /// Returns the text of a value as a key.
@@ -87,7 +85,7 @@ impl KeyBuffer {
     }
 
     fn write(&mut self, value: impl fmt::Display) {
-        (self.len, self.long) = (0, Vec::new());
+        self.0 = Bytes::Short([0; DIGEST_LEN], 0);
         #[expect(clippy::expect_used, reason = "as documented for `ToString`")]
         write!(self, "{value}").expect("the value's `Display` returns no error");
     }
@@ -98,21 +96,26 @@ impl KeyBuffer {
     }
 
     fn written(&self) -> &[u8] {
-        if self.long.is_empty() { &self.short[..self.len] } else { &self.long }
+        match &self.0 {
+            Bytes::None => &[],
+            Bytes::Short(bytes, len) => &bytes[..*len],
+            Bytes::Long(bytes) => bytes,
+        }
     }
 }
 
 impl Write for KeyBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.len + text.len();
-        if let Some(place) = self.short.get_mut(self.len..end).filter(|_| self.long.is_empty()) {
-            place.copy_from_slice(text.as_bytes());
-            self.len = end;
+        let text = text.as_bytes();
+        if let Bytes::Long(bytes) = &mut self.0 {
+            bytes.extend_from_slice(text);
+        } else if let Bytes::Short(bytes, len) = &mut self.0
+            && let Some(place) = bytes.get_mut(*len..*len + text.len())
+        {
+            place.copy_from_slice(text);
+            *len += text.len();
         } else {
-            if self.long.is_empty() {
-                self.long.extend_from_slice(&self.short[..self.len]);
-            }
-            self.long.extend_from_slice(text.as_bytes());
+            self.0 = Bytes::Long([self.written(), text].concat());
         }
         Ok(())
     }

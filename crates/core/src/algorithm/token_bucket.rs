@@ -127,6 +127,7 @@ impl TokenBucket {
     }
 
     /// When `cost`, at most the capacity, fits.
+    #[inline]
     pub(crate) fn fits_at(&self, level: &TokenBucketState, cost: u64) -> u64 {
         let above = (level.used + cost * self.per_token.get()).saturating_sub(self.full);
         self.when_drained(level, above)

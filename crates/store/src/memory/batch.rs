@@ -7,7 +7,7 @@ use tollgate_algorithms::{Check, Decision, Id, check_single_limit};
 use super::MemoryStore;
 use super::entry::SlotIndex;
 use super::shard::Shard;
-use super::stored_key::StoredKey;
+use super::stored_key::{MAX_TEXT_LEN, StoredKey};
 use super::table::{Address, Table};
 use crate::key::Key;
 use crate::sync::MutexGuard;
@@ -56,8 +56,9 @@ impl MemoryStore {
         checks: &[Check<'_>],
         decided: &mut impl FnMut(Decision),
     ) -> GroupProgress {
-        let is_single = |check: &&Check<'_>| check.policy.is_single_limit();
-        let count = checks.iter().take(MAX_GROUP).take_while(is_single).count();
+        let is_plain =
+            |check: &&Check<'_>| check.policy.is_single_limit() && check.key.len() <= MAX_TEXT_LEN;
+        let count = checks.iter().take(MAX_GROUP).take_while(is_plain).count();
         if count < 2 {
             return GroupProgress { decided: 0, len: 1 };
         }
@@ -67,16 +68,22 @@ impl MemoryStore {
         let bytes = checks[..count].iter().filter_map(|check| check.key.first());
         black_box(bytes.fold(0, |all, byte| all ^ byte));
         for (address, check) in addresses.iter_mut().zip(checks) {
-            *address = self.table.address(check.policy, &StoredKey::new(check.key));
+            *address = self.table.address(check.policy, &StoredKey::Text(check.key));
         }
         let mut shards = LockedShards::new(&self.table, addresses);
         let checks = &checks[..shards.count];
-        let slots = shards.find(checks, addresses);
+        let slots = shards.read_ahead(addresses);
         let now = self.clock.now();
         let mut progress = GroupProgress { decided: 0, len: checks.len() };
-        for (index, (check, slot)) in checks.iter().zip(slots).enumerate() {
-            let (key, shard) = (StoredKey::new(check.key), shards.get_mut(index));
-            let known = slot.and_then(|slot| shard.fast_path_mut(slot, check.policy, &key));
+        for (index, (check, candidate)) in checks.iter().zip(slots).enumerate() {
+            let (key, shard) = (StoredKey::Text(check.key), shards.get_mut(index));
+            let known =
+                match candidate.and_then(|slot| shard.fast_path_mut(slot, check.policy, &key)) {
+                    Some(known) => Some(known),
+                    None => shard
+                        .find(addresses[index].tag, check.policy, &key)
+                        .and_then(|slot| shard.fast_path_mut(slot, check.policy, &key)),
+                };
             let Some((state, anomalies)) = known else { break };
             decided(check_single_limit(check.policy, state, check.cost.get(), now, anomalies));
             progress.decided += 1;
@@ -130,25 +137,17 @@ impl<'a> LockedShards<'a> {
         self.guards[self.owners[check]].as_deref_mut().expect("the shard is locked")
     }
 
-    /// Returns the slots of the keys that are known. Each pass reads one more cache line for each check
-    /// and does little else, so that the processor reads those of all checks at once.
-    fn find(&self, checks: &[Check<'_>], addresses: &[Address]) -> [Option<SlotIndex>; MAX_GROUP] {
+    /// Returns the first candidates of the keys, and reads their entries. Each pass reads one more
+    /// cache line for each check and does little else, so that the processor reads those of all checks
+    /// at once.
+    fn read_ahead(&self, addresses: &[Address]) -> [Option<SlotIndex>; MAX_GROUP] {
         let mut slots = [None; MAX_GROUP];
-        for index in 0..checks.len() {
-            slots[index] = self.get(index).first_candidate(addresses[index].tag);
+        for (index, Address { tag, .. }) in addresses[..self.count].iter().enumerate() {
+            slots[index] = self.get(index).first_candidate(*tag);
         }
-        let mut has_tag = [false; MAX_GROUP];
-        for index in 0..checks.len() {
-            let entry = slots[index].and_then(|slot| self.get(index).entry(slot));
-            has_tag[index] = entry.is_some_and(|entry| entry.tag() == addresses[index].tag);
-        }
-        for (index, Check { policy, key, .. }) in checks.iter().enumerate() {
-            let (shard, key) = (self.get(index), StoredKey::new(key));
-            let is_match =
-                |slot| shard.entry(slot).is_some_and(|entry| entry.matches(policy, &key));
-            if !has_tag[index] || !slots[index].is_some_and(is_match) {
-                slots[index] = shard.find(addresses[index].tag, policy, &key);
-            }
+        for (index, slot) in slots.iter().enumerate() {
+            let entry = slot.and_then(|slot| self.get(index).entry(slot));
+            black_box(entry.is_some_and(|entry| entry.state.is_inline()));
         }
         slots
     }

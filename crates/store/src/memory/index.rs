@@ -32,18 +32,24 @@ impl Chunk {
     /// Returns the positions of a tag.
     #[inline]
     fn positions(&self, tag: u8) -> Positions {
-        let mut bytes = [0; 16];
-        bytes[..CHUNK_LEN].copy_from_slice(&self.tags);
-        let mut bits = 0;
-        for (position, byte) in bytes.iter().enumerate() {
-            bits |= u16::from(*byte == tag) << position;
-        }
-        Positions(bits & 0xfff)
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = self.tags;
+        let low = equal_bytes(u64::from_le_bytes([a, b, c, d, e, f, g, h]), tag);
+        let high = equal_bytes(u64::from(u32::from_le_bytes([i, j, k, l])), tag);
+        Positions(low >> 7 | (high & 0xffff_ffff) >> 6)
     }
 }
 
-/// Positions in a chunk: the highest bits of their bytes.
-struct Positions(u16);
+/// Returns the bytes of a word that equal `byte`, as their highest bits.
+#[inline]
+fn equal_bytes(word: u64, byte: u8) -> u64 {
+    const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
+    let difference = word ^ u64::from_le_bytes([byte; 8]);
+    // The highest bit of a byte becomes 1 unless all of its bits are 0; no sum exceeds its byte.
+    !(((difference & LOW_BITS) + LOW_BITS) | difference | LOW_BITS)
+}
+
+/// Positions in a chunk. Bit 8 × n stands for position n, and bit 8 × n + 1 for position n + 8.
+struct Positions(u64);
 
 impl Iterator for Positions {
     type Item = usize;
@@ -53,9 +59,9 @@ impl Iterator for Positions {
         if self.0 == 0 {
             return None;
         }
-        let position = self.0.trailing_zeros();
+        let bit = self.0.trailing_zeros();
         self.0 &= self.0 - 1;
-        usize::try_from(position).ok()
+        usize::try_from(bit / 8 + bit % 8 * 8).ok()
     }
 }
 

@@ -10,7 +10,7 @@ use super::blocks::Blocks;
 use super::entry::{Entry, SlotIndex};
 use super::policy_counts::PolicyGroup;
 use super::shard::{Shard, ShardFull};
-use super::stored_key::StoredKey;
+use super::stored_key::{MAX_TEXT_LEN, StoredKey};
 use super::table::Address;
 use crate::key::Key;
 use crate::sync::MutexGuard;
@@ -26,45 +26,52 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
-        let key = StoredKey::new(key.as_bytes());
         let now = self.clock.now();
-        if !policy.is_single_limit() {
+        if !policy.is_single_limit() || key.as_bytes().len() > MAX_TEXT_LEN {
             let lease = policy.has_concurrent().then(lease);
+            let key = StoredKey::new(key.as_bytes());
             return self.decide_key(&Operation::Check { lease }, policy, &key, cost.get(), now);
         }
+        let key = StoredKey::Text(key.as_bytes());
         let address = self.table.address(policy, &key);
         let mut shard = self.table.lock(address.shard);
-        let slot = shard.find(address.tag, policy, &key);
-        if let Some((state, anomalies)) =
-            slot.and_then(|slot| shard.fast_path_mut(slot, policy, &key))
+        if let Some(slot) = shard.first_candidate(address.tag)
+            && let Some((state, anomalies)) = shard.fast_path_mut(slot, policy, &key)
         {
             // A tail call: the decision is written directly to the caller's memory.
             return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
         let operation = &Operation::Check { lease: None };
         let call = Call { operation, policy, key: &key, cost: cost.get(), charge: None, now };
-        self.check_slowly(shard, address, slot, &call)
+        self.check_slowly(shard, address, &call)
     }
 
-    /// Executes a check of a policy with a single limit that the fast path does not decide.
+    /// Executes a check of a policy with a single limit whose key is not the first candidate, or that
+    /// the fast path does not decide.
     #[inline(never)]
     fn check_slowly(
         &self,
         mut shard: MutexGuard<'_, Shard>,
         address: Address,
-        slot: Option<SlotIndex>,
         call: &Call<'_>,
     ) -> Decision {
+        let Call { policy, key, cost, now, .. } = *call;
+        let slot = shard.find(address.tag, policy, key);
+        if let Some((state, anomalies)) =
+            slot.and_then(|slot| shard.fast_path_mut(slot, policy, key))
+        {
+            return check_single_limit(policy, state, cost, now, anomalies);
+        }
         if self.budget.is_nearly_used_up() {
             // Memory is reclaimed from other shards, and this one can change meanwhile.
             drop(shard);
             return self.execute(call);
         }
         if let Some(slot) = slot
-            && shard.is_single_limit(slot, call.policy, call.key)
+            && shard.is_single_limit(slot, policy, key)
         {
             return shard.change_state(slot, |state, anomalies| {
-                check_single_limit(call.policy, state, call.cost, call.now, anomalies)
+                check_single_limit(policy, state, cost, now, anomalies)
             });
         }
         self.execute_in(&mut shard, address, slot, call)

@@ -12,12 +12,14 @@ use super::entry::Entry;
 const SEGMENT: usize = 64;
 const MIN_FIRST_SEGMENT: usize = 8;
 
-type Segment = Box<[Option<Entry>]>;
+type Segment = Box<[Option<Entry>; SEGMENT]>;
 
 /// A growing list of slots for entries.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    segments: Vec<Segment>,
+    /// The slots of the first segment, which are found with one read less than the others.
+    first: Box<[Option<Entry>]>,
+    rest: Vec<Segment>,
     len: usize,
 }
 
@@ -29,32 +31,47 @@ impl Slots {
 
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<&Entry> {
-        self.segments.get(slot / SEGMENT)?.get(slot % SEGMENT)?.as_ref()
+        let slot = match self.first.get(slot) {
+            Some(slot) => slot,
+            None => &self.rest.get((slot / SEGMENT).checked_sub(1)?)?[slot % SEGMENT],
+        };
+        slot.as_ref()
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: usize) -> Option<&mut Option<Entry>> {
+        match self.first.get_mut(slot) {
+            Some(slot) => Some(slot),
+            None => {
+                let segment = self.rest.get_mut((slot / SEGMENT).checked_sub(1)?)?;
+                Some(&mut segment[slot % SEGMENT])
+            }
+        }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut Entry> {
-        self.segments.get_mut(slot / SEGMENT)?.get_mut(slot % SEGMENT)?.as_mut()
+        self.slot_mut(slot)?.as_mut()
     }
 
     pub(crate) fn take(&mut self, slot: usize) -> Option<Entry> {
-        self.segments.get_mut(slot / SEGMENT)?.get_mut(slot % SEGMENT)?.take()
+        self.slot_mut(slot)?.take()
     }
 
     /// Puts an entry into a slot, which exists.
     pub(crate) fn put(&mut self, slot: usize, entry: Entry) {
-        self.segments[slot / SEGMENT][slot % SEGMENT] = Some(entry);
+        #[expect(clippy::expect_used, reason = "an entry must not be lost")]
+        let slot = self.slot_mut(slot).expect("the slot exists");
+        *slot = Some(entry);
     }
 
     /// Adds an unoccupied slot, and returns its index.
     pub(crate) fn push(&mut self) -> usize {
         if self.len == self.capacity() {
-            match self.segments.last_mut() {
-                Some(first) if first.len() < SEGMENT => resize(first, 2 * self.len),
-                last => {
-                    let len = if last.is_some() { SEGMENT } else { MIN_FIRST_SEGMENT };
-                    self.segments.push((0..len).map(|_| None).collect());
-                }
+            if self.len < SEGMENT {
+                resize(&mut self.first, (2 * self.len).max(MIN_FIRST_SEGMENT));
+            } else {
+                self.rest.push(Box::new([const { None }; SEGMENT]));
             }
         }
         self.len += 1;
@@ -71,22 +88,21 @@ impl Slots {
             }
         }
         self.len = kept;
-        self.segments.truncate(kept.div_ceil(SEGMENT));
-        if let [first] = &mut *self.segments {
-            resize(first, kept.next_power_of_two().max(MIN_FIRST_SEGMENT));
+        let first = kept.min(SEGMENT).next_power_of_two().max(MIN_FIRST_SEGMENT);
+        if first < self.first.len() {
+            resize(&mut self.first, first);
         }
-        self.segments.shrink_to(2 * self.segments.len());
+        self.rest.truncate(kept.saturating_sub(SEGMENT).div_ceil(SEGMENT));
+        self.rest.shrink_to(2 * self.rest.len());
     }
 
     fn capacity(&self) -> usize {
-        let other = self.segments.len().saturating_sub(1) * SEGMENT;
-        self.segments.first().map_or(0, |first| first.len() + other)
+        self.first.len() + self.rest.len() * SEGMENT
     }
 
     /// Returns the allocated bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.capacity() * size_of::<Option<Entry>>()
-            + self.segments.capacity() * size_of::<Segment>()
+        self.capacity() * size_of::<Option<Entry>>() + self.rest.capacity() * size_of::<Segment>()
     }
 
     /// Returns the bytes that this many more slots would allocate.
@@ -99,10 +115,10 @@ impl Slots {
             needed.next_power_of_two().max(MIN_FIRST_SEGMENT)
         };
         let new_slots = capacity.saturating_sub(self.capacity());
-        let segments = capacity.div_ceil(SEGMENT);
+        let rest = capacity.saturating_sub(SEGMENT).div_ceil(SEGMENT);
         // The list of segments doubles.
-        let new_segments = if segments > self.segments.capacity() {
-            self.segments.capacity().max(segments).max(MIN_SEGMENTS)
+        let new_segments = if rest > self.rest.capacity() {
+            self.rest.capacity().max(rest - self.rest.capacity()).max(MIN_SEGMENTS)
         } else {
             0
         };
@@ -110,13 +126,11 @@ impl Slots {
     }
 }
 
-/// Changes the length of a segment, whose entries are within the new one.
-fn resize(segment: &mut Segment, len: usize) {
-    if segment.len() != len {
-        let mut slots = std::mem::take(segment).into_vec();
-        slots.truncate(len);
-        slots.reserve_exact(len - slots.len());
-        slots.resize_with(len, || None);
-        *segment = slots.into_boxed_slice();
-    }
+/// Changes the length of the first segment, whose entries are within the new one.
+fn resize(first: &mut Box<[Option<Entry>]>, len: usize) {
+    let mut slots = std::mem::take(first).into_vec();
+    slots.truncate(len);
+    slots.reserve_exact(len - slots.len());
+    slots.resize_with(len, || None);
+    *first = slots.into_boxed_slice();
 }

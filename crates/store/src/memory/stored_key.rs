@@ -16,7 +16,7 @@ const TEXT: u8 = 0;
 const HASH: u8 = 1;
 
 /// A key, or the hash of a long key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum StoredKey<'a> {
     Text(&'a [u8]),
     Hash([u8; HASH_LEN]),
@@ -68,6 +68,32 @@ impl<'a> StoredKey<'a> {
         let key = Key::new(bytes).map_err(|_| Malformed("invalid key"))?;
         Ok(StoredKey::new(key.as_bytes()))
     }
+}
+
+impl PartialEq for StoredKey<'_> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (StoredKey::Text(text), StoredKey::Text(other)) => is_equal(text, other),
+            (StoredKey::Hash(hash), StoredKey::Hash(other)) => hash == other,
+            _ => false,
+        }
+    }
+}
+
+/// Compares the first and the last bytes of keys of 8 to 32 bytes, as most are, in place of calling a
+/// function that compares any number of them.
+#[inline]
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    fn is_equal_at_ends<const N: usize>(one: &[u8], other: &[u8]) -> bool {
+        one.first_chunk::<N>() == other.first_chunk() && one.last_chunk::<N>() == other.last_chunk()
+    }
+    one.len() == other.len()
+        && match one.len() {
+            8..=16 => is_equal_at_ends::<8>(one, other),
+            17..=32 => is_equal_at_ends::<16>(one, other),
+            _ => one == other,
+        }
 }
 
 /// The kind and the bytes of a key, in a buffer on the stack.
