@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tollgate::{Cost, Decision, Key, MemoryLimiter, Policy, StoreError};
+use tollgate::{Check, Cost, Decision, Key, MemoryLimiter, Policy, StoreError};
 
 use crate::access::Principal;
 use crate::active::ActiveConfig;
@@ -103,6 +103,22 @@ impl<'a> Batch<'a> {
         };
         self.meter.count_one(policy, key.as_bytes(), cost, note, &decision);
         Some(decision)
+    }
+
+    /// Decides plain checks on the memory store, in order; calls `decided` with each decision. There is
+    /// none on another store. The caller has validated the keys.
+    pub fn check_each(&mut self, checks: &[Check<'_>], mut decided: impl FnMut(&Decision)) {
+        let Some(memory) = self.memory else { return };
+        let mut rest = checks.iter();
+        let result = memory.check_each_with(checks, |decision| {
+            if let Some(check) = rest.next() {
+                self.meter.count_one(check.policy, check.key, check.cost, None, &decision);
+                decided(&decision);
+            }
+        });
+        if let Err(error) = result {
+            unreachable!("the caller has validated the keys: {error}");
+        }
     }
 
     /// Executes a call on the memory store. Absent on other stores.

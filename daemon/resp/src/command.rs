@@ -54,6 +54,8 @@ pub(super) enum Flag {
     /// Executed at once within a transaction.
     NotQueued,
     MovableKeys,
+    /// Decides the [checks before it](super::deferred) itself, before it writes a reply.
+    Deferring,
 }
 
 impl Flag {
@@ -64,7 +66,7 @@ impl Flag {
             Flag::ReadOnly => Some("readonly"),
             Flag::Fast => Some("fast"),
             Flag::NoAuth => Some("no_auth"),
-            Flag::NotQueued => None,
+            Flag::NotQueued | Flag::Deferring => None,
             Flag::MovableKeys => Some("movablekeys"),
         }
     }

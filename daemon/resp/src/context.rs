@@ -10,6 +10,7 @@ use tollgate_engine::{
 
 use super::RespState;
 use super::command::{Command, CommandCache};
+use super::deferred::{CheckReply, DeferredChecks};
 use super::failure::Failure;
 use super::frames::{Args, OwnedArgs};
 use super::pending::{KeyCount, PendingReply, ReplyFormat};
@@ -30,6 +31,7 @@ pub(super) struct Session {
     /// The commands that follow in the transaction being executed.
     pub(super) executing: vec::IntoIter<QueuedCommand>,
     pub(super) throttle_policies: ThrottlePolicyCache,
+    pub(super) deferred: DeferredChecks,
     pub(super) command_cache: CommandCache,
     /// Whether the last command sent a wrong token, whose reply is delayed.
     pub(super) has_wrong_token: bool,
@@ -49,6 +51,7 @@ impl Session {
             transaction: None,
             executing: vec::IntoIter::default(),
             throttle_policies: ThrottlePolicyCache::default(),
+            deferred: DeferredChecks::default(),
             command_cache: CommandCache::default(),
             has_wrong_token: false,
             is_closing: false,
@@ -250,6 +253,30 @@ impl<'s, 'a> CommandContext<'s, 'a> {
             return Err(long_key(bytes.len(), max_len));
         }
         Key::new(bytes).map_err(|error| Failure::bad(error.to_string()))
+    }
+
+    /// Decides a plain check, if that needs no answer of the store, and writes its reply; on the memory
+    /// store this happens with the checks that follow it. Returns whether it does.
+    #[inline]
+    pub(super) fn check(
+        &mut self,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        reply: CheckReply,
+    ) -> bool {
+        if self.batch.engine_batch.memory().is_some() {
+            self.session.deferred.add(policy, key, cost, reply);
+            return true;
+        }
+        let decision = self.check_now(policy, key, cost, None);
+        decision.inspect(|decision| reply.write(self.out, policy, decision)).is_some()
+    }
+
+    /// Decides the checks that wait, and writes their replies.
+    #[inline]
+    pub(super) fn decide_deferred(&mut self) {
+        self.session.deferred.decide(&mut self.batch.engine_batch, self.out);
     }
 
     /// Decides a plain check, if that needs no answer of the store. Checks that follow one for the store

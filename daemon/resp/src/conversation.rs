@@ -24,6 +24,7 @@ impl Session {
     /// Executes a command, or queues it for its transaction.
     fn execute(&mut self, args: Args<'_>, batch: &mut BatchContext<'_>, out: &mut ReplyBuffer) {
         if let Err(failure) = self.try_execute(args, batch, out) {
+            self.deferred.decide(&mut batch.engine_batch, out);
             if let Some(transaction) = &mut self.transaction {
                 transaction.has_errors = true;
             }
@@ -50,6 +51,7 @@ impl Session {
         match &mut self.transaction {
             Some(transaction) if !command.has(Flag::NotQueued) => {
                 transaction.queue(command, args, &batch.active.bounds)?;
+                self.deferred.decide(&mut batch.engine_batch, out);
                 out.simple("QUEUED");
             }
             _ => CommandContext { session: self, batch, out, args, command }.execute(),
@@ -111,12 +113,16 @@ impl CommandContext<'_, '_> {
     #[inline]
     pub(super) fn execute(&mut self) {
         if let Err(failure) = self.try_execute() {
+            self.decide_deferred();
             self.out.error(failure.line());
         }
     }
 
     #[inline]
     fn try_execute(&mut self) -> Result<(), Failure> {
+        if !self.command.has(Flag::Deferring) {
+            self.decide_deferred();
+        }
         // Operators' commands are authorized where the audit record is.
         if !self.command.scopes.is_empty() && self.command.audited_as.is_none() {
             self.batch.principal()?.authorize(self.command.scopes, self.command.name)?;
@@ -163,9 +169,13 @@ impl Conversation {
         let (body, flush_len) = (batch.active.bounds.body, max_output.min(FLUSH_LEN));
         let mut is_incomplete = false;
         for _ in 0..batch.active.bounds.pipeline {
-            let is_full = out.len() >= flush_len || batch.pending_bytes() >= max_output;
+            let deferred = self.session.deferred.reply_bytes();
+            let is_full = out.len() + deferred >= flush_len || batch.pending_bytes() >= max_output;
             if self.session.is_closing || self.session.has_wrong_token || is_full {
                 break;
+            }
+            if self.session.deferred.is_full() {
+                self.session.deferred.decide(&mut batch.engine_batch, out);
             }
             if self.session.execute_queued(batch, out) {
                 continue;
@@ -185,6 +195,7 @@ impl Conversation {
                     len
                 }
                 Err(ProtocolError(error)) => {
+                    self.session.deferred.decide(&mut batch.engine_batch, out);
                     out.error(&format!("ERR Protocol error: {error}"));
                     self.session.close_broken();
                     0
@@ -192,6 +203,7 @@ impl Conversation {
             };
             rest = &rest[len..];
         }
+        self.session.deferred.decide(&mut batch.engine_batch, out);
         let consumed = bytes.len() - rest.len();
         Progress { consumed, has_more: !is_incomplete && !self.session.is_closing }
     }

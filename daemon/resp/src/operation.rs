@@ -11,6 +11,7 @@ use tollgate_engine::{
 use super::command::{Argument, Command, Flag, Handler, Keys};
 use super::context::CommandContext;
 use super::decision;
+use super::deferred::CheckReply;
 use super::failure::{Failure, quoted};
 use super::pending::ReplyFormat;
 use tollgate_document::did_you_mean;
@@ -56,11 +57,17 @@ impl Keyword {
     }
 }
 
+/// The name of the operation of plain checks.
+const CHECK: &str = "check";
+
 /// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
 /// once.
 pub(super) fn command(spec: &'static OperationSpec) -> Command {
     let flags: &[Flag] = match spec.is_read_only() {
         true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
+        false if spec.name == CHECK => {
+            &[Flag::Write, Flag::Fast, Flag::MovableKeys, Flag::Deferring]
+        }
         false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
     };
     let mut arguments = vec![Argument::text("policy"), Argument::key("key")];
@@ -96,11 +103,7 @@ fn check_now(context: &mut CommandContext<'_, '_>) -> Result<bool, Failure> {
     }
     let policy = resolve(context, &subject, None)?;
     let key = context.key(subject.key)?;
-    let decision = context.check_now(&policy, key, Cost::ONE, None);
-    let decision = decision.inspect(|decision| {
-        decision::write(context.out, &policy, decision, None);
-    });
-    Ok(decision.is_some())
+    Ok(context.check(&policy, key, Cost::ONE, CheckReply::Decision))
 }
 
 /// Executes an operation.
@@ -108,8 +111,11 @@ pub(super) fn execute(
     context: &mut CommandContext<'_, '_>,
     spec: &'static OperationSpec,
 ) -> Result<(), Failure> {
-    if spec.name == "check" && check_now(context)? {
-        return Ok(());
+    if spec.name == CHECK {
+        if check_now(context)? {
+            return Ok(());
+        }
+        context.decide_deferred();
     }
     if !spec.is_audited() {
         let request = OperationRequest::parse(context, spec)?;

@@ -1,5 +1,6 @@
 //! The in-memory limiter, which decides on the caller's thread.
 
+mod batch;
 mod operations;
 
 use std::fmt;
@@ -10,8 +11,8 @@ use tollgate_algorithms::{
     RequestError, Timestamp,
 };
 use tollgate_state::{
-    Answer, AsKey, Clock, Key, KeyBuffer, MemoryStats, MemoryStore, MemoryStoreBuilder,
-    RestoreReport, SaveReport, SnapshotDir, SnapshotError, TableFull,
+    Answer, AsKey, Clock, KeyBuffer, MemoryStats, MemoryStore, MemoryStoreBuilder, RestoreReport,
+    SaveReport, SnapshotDir, SnapshotError, TableFull,
 };
 
 #[cfg(feature = "tokio")]
@@ -188,50 +189,6 @@ impl MemoryLimiter {
         decision
     }
 
-    /// Decides and charges each check on its own, in order. With many keys, this is faster than a call
-    /// for each check, because the reads of memory for several checks overlap.
-    ///
-    /// # Errors
-    /// Returns an error if a key is empty or too long; nothing is charged.
-    ///
-    /// # Examples
-    /// ```
-    /// use tollgate::{Check, MemoryLimiter, Policy};
-    ///
-    /// let limiter = MemoryLimiter::new();
-    /// let api = Policy::named("api", "1/min")?;
-    /// let checks = ["ann", "bob", "ann"].map(|user| Check::new(&api, user));
-    /// let allowed = limiter.check_each(&checks)?.into_iter().map(|decision| decision.allowed);
-    /// assert!(allowed.eq([true, true, false]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check_each(&self, checks: &[Check<'_>]) -> Result<Vec<Decision>, RequestError> {
-        for check in checks {
-            Key::new(check.key)?;
-        }
-        Ok(self.check_each_valid(checks))
-    }
-
-    /// As [`check_each`](Self::check_each), with valid keys.
-    fn check_each_valid(&self, checks: &[Check<'_>]) -> Vec<Decision> {
-        let listed = |check: &Check<'_>| check.policy.listed(check.key);
-        let mut decisions = Vec::with_capacity(checks.len());
-        for mut unlisted in checks.chunk_by(|_, next| listed(next).is_none()) {
-            if let [first, rest @ ..] = unlisted
-                && let Some(listed) = listed(first)
-            {
-                decisions.push(Decision::from_list(listed, self.now()));
-                unlisted = rest;
-            }
-            self.0.store.check_each(unlisted, random_id, |decision| decisions.push(decision));
-        }
-        #[cfg(feature = "tracing")]
-        for (check, decision) in checks.iter().zip(&decisions) {
-            crate::events::record(check.policy, decision);
-        }
-        decisions
-    }
-
     /// Returns the state of a key: the usage of each limit, the block, leases and reservations, and
     /// when they expire.
     #[must_use]
@@ -329,27 +286,6 @@ impl MemoryLimiter {
         Ok(answer)
     }
 
-    /// Executes independent requests, in order.
-    pub(crate) fn decide_batch(
-        &self,
-        requests: &[Request<'_>],
-    ) -> Vec<Result<Answer, RequestError>> {
-        let mut answers = Vec::with_capacity(requests.len());
-        let mut rest = requests;
-        while let [first, after @ ..] = rest {
-            let checks: Vec<_> = rest.iter().map_while(plain_check).collect();
-            if checks.is_empty() {
-                answers.push(self.decide(first));
-                rest = after;
-                continue;
-            }
-            let decisions = self.check_each_valid(&checks).into_iter();
-            answers.extend(decisions.map(|decision| Ok(Answer { decisions: vec![decision] })));
-            rest = &rest[checks.len()..];
-        }
-        answers
-    }
-
     /// As [`decide`](Self::decide), without events.
     pub(crate) fn decide_unrecorded(&self, request: &Request<'_>) -> Result<Answer, RequestError> {
         let listed = match lists::screen(request)? {
@@ -389,17 +325,6 @@ impl MemoryLimiter {
     pub fn bytes(&self) -> usize {
         self.0.store.bytes()
     }
-}
-
-/// Returns the check of a request that [`MemoryLimiter::check_each`] can decide.
-fn plain_check<'a>(request: &Request<'a>) -> Option<Check<'a>> {
-    let Request { operation: Operation::Check { lease: None }, checks: [check], request_id: None } =
-        *request
-    else {
-        return None;
-    };
-    let is_valid = check.policy.is_single_limit() && Key::new(check.key).is_ok();
-    is_valid.then_some(*check)
 }
 
 /// Writes the number of keys, and no keys: they may be personal data, and there may be a million.
@@ -446,24 +371,6 @@ mod tests {
             assert_eq!(allowed.decisions[0].reason, tollgate_algorithms::Reason::AllowList);
             assert_eq!(allowed.decisions[1].remaining, left);
         }
-    }
-
-    #[test]
-    fn each_check_is_decided_on_its_own() {
-        let limiter = MemoryLimiter::builder().clock(ManualClock::default()).build();
-        let user: Policy = "1/min".parse().unwrap();
-        let user = user.with_deny_list(["bob"].into_iter().collect());
-        let other: Policy = "1/h".parse().unwrap();
-        let checks =
-            [(&user, "bob"), (&user, "ann"), (&other, "bob"), (&user, "bob"), (&user, "ann")];
-        let checks = checks.map(|(policy, key)| Check::new(policy, key));
-        let decisions = limiter.check_each(&checks).unwrap();
-        let allowed: Vec<_> = decisions.iter().map(|decision| decision.allowed).collect();
-        assert_eq!(allowed, [false, true, true, false, false]);
-        assert_eq!(decisions[3].reason, tollgate_algorithms::Reason::DenyList);
-        let invalid = [Check::new(&other, "new"), Check::new(&other, "")];
-        assert_eq!(limiter.check_each(&invalid), Err(RequestError::EmptyKey));
-        assert!(limiter.check(&other, "new").allowed, "nothing was charged");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tollgate_engine::{Action, Call, CheckRequest, Checks};
 
 use crate::command::{Argument, Command, Flag, Keys};
 use crate::context::CommandContext;
-use crate::decision;
+use crate::deferred::CheckReply;
 use crate::failure::{Failure, quoted};
 use crate::pending::ReplyFormat;
 use crate::throttle_policies::Quota;
@@ -25,7 +25,7 @@ pub(super) const CL_THROTTLE: Command = Command {
         "throttle",
         execute,
     )
-    .with_flags(&[Flag::Write, Flag::Fast])
+    .with_flags(&[Flag::Write, Flag::Fast, Flag::Deferring])
     .with_arguments(&[
         Argument::key("key"),
         Argument::integer("max-burst"),
@@ -52,9 +52,9 @@ fn execute(context: &mut CommandContext<'_, '_>) -> Result<(), Failure> {
         .get(quota, shared)
         .map_err(|error| invalid_limit(&error))?;
     context.batch.principal()?.authorize_policy(policy.name())?;
-    // Only the memory store decides at once, where no command waits: these policies are never leased.
-    if let Some(decision) = context.batch.engine_batch.check(policy, key, cost, None) {
-        decision::write_throttle(context.out, policy, &decision);
+    // Only the memory store decides at once, where no call waits: these policies are never leased.
+    if context.batch.engine_batch.memory().is_some() {
+        context.session.deferred.add(policy, key, cost, CheckReply::Throttle);
         return Ok(());
     }
     let check = CheckRequest::new(Cow::Owned(policy.clone()), Cow::Borrowed(key.as_bytes()), cost);

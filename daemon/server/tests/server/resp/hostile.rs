@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::select;
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -176,8 +177,11 @@ async fn commands_in_flight_are_answered_before_the_daemon_stops() {
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         vec(any::<u8>(), 0..24),
-        Just(encode_words("CL.THROTTLE k 5 1 1")),
-        Just(encode_words("TOLLGATE.CHECK bucket k COST 2 AND log k")),
+        words(&["CL.THROTTLE k 5 1 1", "CL.THROTTLE j 5 1 1", "CL.THROTTLE k 2 1 60 2", "DEL k"]),
+        words(&["TOLLGATE.CHECK bucket k", "TOLLGATE.CHECK log k", "TOLLGATE.CHECK bucket j"]),
+        words(&["CL.THROTTLE k 5 1", "CL.THROTTLE k 5 1 x", "TOLLGATE.CHECK none k"]),
+        words(&["TOLLGATE.CHECK bucket k COST 2 AND log k", "TOLLGATE.CHECK bucket k COST 2"]),
+        words(&["TOLLGATE.INSPECT bucket k", "TOLLGATE.REFUND bucket k", "TOLLGATE.PEEK log k"]),
         Just(encode_words("MULTI")),
         Just(encode_words("EXEC")),
         Just(encode_words("HELLO 3")),
@@ -187,7 +191,13 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         Just(b"*99999999999\r\n".to_vec()),
         Just(b"\r\n".to_vec()),
     ];
-    vec(part, 0..24).prop_map(|parts| parts.concat())
+    // More than are decided together.
+    vec(part, 0..80).prop_map(|parts| parts.concat())
+}
+
+/// One of these commands.
+fn words(commands: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    select(commands).prop_map(encode_words)
 }
 
 fn replay() -> RespReplay {

@@ -1,0 +1,121 @@
+//! Plain checks of a pipeline on the memory store, which are decided together: the reads of memory
+//! for their keys overlap. Any other command, and the end of a batch, decides them first.
+
+use tollgate::{Check, Cost, Decision, Key, Policy};
+use tollgate_engine::Batch;
+
+use super::decision;
+use super::reply_buffer::ReplyBuffer;
+
+/// The most checks that are decided together.
+const MAX_CHECKS: usize = 16;
+/// The policies that are kept for later checks.
+const MAX_POLICIES: usize = 16;
+/// The most bytes of keys whose memory is kept.
+const MAX_KEPT_BYTES: usize = 4 * 1024;
+/// About how many bytes a reply has.
+const REPLY_LEN: usize = 512;
+
+/// The reply to a check.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CheckReply {
+    /// All fields of the decision.
+    Decision,
+    /// The five integers of `CL.THROTTLE`.
+    Throttle,
+}
+
+impl CheckReply {
+    #[inline]
+    pub(super) fn write(self, out: &mut ReplyBuffer, policy: &Policy, decision: &Decision) {
+        match self {
+            CheckReply::Decision => decision::write(out, policy, decision, None),
+            CheckReply::Throttle => decision::write_throttle(out, policy, decision),
+        }
+    }
+}
+
+/// A check, without its key.
+#[derive(Clone, Copy, Debug)]
+struct DeferredCheck {
+    /// The position of its policy.
+    policy: usize,
+    /// The end of its key; it begins where that of the check before ends.
+    key_end: usize,
+    cost: Cost,
+    reply: CheckReply,
+}
+
+/// The checks of a connection that wait.
+#[derive(Debug, Default)]
+pub(super) struct DeferredChecks {
+    checks: Vec<DeferredCheck>,
+    keys: Vec<u8>,
+    /// The policies of the checks and of some earlier ones, so that few are cloned.
+    policies: Vec<Policy>,
+}
+
+impl DeferredChecks {
+    /// Whether the checks must be decided before another one is added.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.checks.len() >= MAX_CHECKS
+    }
+
+    /// About how many bytes the replies will have.
+    #[inline]
+    pub(super) fn reply_bytes(&self) -> usize {
+        self.checks.len() * REPLY_LEN
+    }
+
+    /// Adds a check.
+    #[inline]
+    pub(super) fn add(&mut self, policy: &Policy, key: Key<'_>, cost: Cost, reply: CheckReply) {
+        let policy = match self.policies.iter().position(|known| known.ptr_eq(policy)) {
+            Some(known) => known,
+            None => self.add_policy(policy),
+        };
+        self.keys.extend_from_slice(key.as_bytes());
+        self.checks.push(DeferredCheck { policy, key_end: self.keys.len(), cost, reply });
+    }
+
+    #[cold]
+    fn add_policy(&mut self, policy: &Policy) -> usize {
+        if self.checks.is_empty() && self.policies.len() >= MAX_POLICIES {
+            self.policies.clear();
+        }
+        self.policies.push(policy.clone());
+        self.policies.len() - 1
+    }
+
+    fn check(&self, index: usize) -> Check<'_> {
+        let start = index.checked_sub(1).map_or(0, |before| self.checks[before].key_end);
+        let DeferredCheck { policy, key_end, cost, .. } = self.checks[index];
+        Check { policy: &self.policies[policy], key: &self.keys[start..key_end], cost }
+    }
+
+    /// Decides the checks, and writes their replies.
+    #[inline]
+    pub(super) fn decide(&mut self, batch: &mut Batch<'_>, out: &mut ReplyBuffer) {
+        if !self.checks.is_empty() {
+            self.decide_all(batch, out);
+        }
+    }
+
+    fn decide_all(&mut self, batch: &mut Batch<'_>, out: &mut ReplyBuffer) {
+        let mut checks = [self.check(0); MAX_CHECKS];
+        for (index, check) in checks.iter_mut().enumerate().take(self.checks.len()).skip(1) {
+            *check = self.check(index);
+        }
+        let checks = &checks[..self.checks.len()];
+        let mut replies = checks.iter().zip(&self.checks);
+        batch.check_each(checks, |decision| {
+            if let Some((check, DeferredCheck { reply, .. })) = replies.next() {
+                reply.write(out, check.policy, decision);
+            }
+        });
+        self.checks.clear();
+        self.keys.clear();
+        self.keys.shrink_to(MAX_KEPT_BYTES);
+    }
+}
