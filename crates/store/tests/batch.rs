@@ -18,7 +18,7 @@ fn store(clock: &ManualClock, max_keys: usize) -> MemoryStore {
 
 fn each(store: &MemoryStore, checks: &[Check<'_>]) -> Vec<Decision> {
     let mut decisions = Vec::new();
-    store.check_each(checks, || Id::from_u128(7), |decision| decisions.push(decision));
+    store.check_each(checks, || Id::from_u128(7), &mut decisions);
     decisions
 }
 

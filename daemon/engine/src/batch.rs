@@ -105,19 +105,16 @@ impl<'a> Batch<'a> {
         Some(decision)
     }
 
-    /// Decides plain checks on the memory store, in order; calls `decided` with each decision. There is
-    /// none on another store. The caller has validated the keys.
-    pub fn check_each(&mut self, checks: &[Check<'_>], mut decided: impl FnMut(&Decision)) {
+    /// Decides plain checks on the memory store, in order, and appends the decisions; nothing on another
+    /// store. The caller has validated the keys.
+    pub fn check_each(&mut self, checks: &[Check<'_>], decisions: &mut Vec<Decision>) {
         let Some(memory) = self.memory else { return };
-        let mut rest = checks.iter();
-        let result = memory.check_each_with(checks, |decision| {
-            if let Some(check) = rest.next() {
-                self.meter.count_one(check.policy, check.key, check.cost, None, &decision);
-                decided(&decision);
-            }
-        });
-        if let Err(error) = result {
+        let before = decisions.len();
+        if let Err(error) = memory.check_each_into(checks, decisions) {
             unreachable!("the caller has validated the keys: {error}");
+        }
+        for (check, decision) in checks.iter().zip(&decisions[before..]) {
+            self.meter.count_one(check.policy, check.key, check.cost, None, decision);
         }
     }
 

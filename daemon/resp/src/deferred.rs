@@ -1,6 +1,8 @@
 //! Plain checks of a pipeline on the memory store, which are decided together: the reads of memory
 //! for their keys overlap. Any other command, and the end of a batch, decides them first.
 
+use std::cell::RefCell;
+
 use tollgate::{Check, Cost, Decision, Key, Policy};
 use tollgate_engine::Batch;
 
@@ -15,6 +17,12 @@ const MAX_POLICIES: usize = 16;
 const MAX_KEPT_BYTES: usize = 4 * 1024;
 /// About how many bytes a reply has.
 const REPLY_LEN: usize = 512;
+
+thread_local! {
+    /// Decisions until their replies are written. They take more memory than a connection without
+    /// them, so connections share it.
+    static DECISIONS: RefCell<Vec<Decision>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The reply to a check.
 #[derive(Clone, Copy, Debug)]
@@ -108,11 +116,13 @@ impl DeferredChecks {
             *check = self.check(index);
         }
         let checks = &checks[..self.checks.len()];
-        let mut replies = checks.iter().zip(&self.checks);
-        batch.check_each(checks, |decision| {
-            if let Some((check, DeferredCheck { reply, .. })) = replies.next() {
+        DECISIONS.with_borrow_mut(|decisions| {
+            batch.check_each(checks, decisions);
+            let replies = self.checks.iter().map(|check| check.reply);
+            for ((check, reply), decision) in checks.iter().zip(replies).zip(&*decisions) {
                 reply.write(out, check.policy, decision);
             }
+            decisions.clear();
         });
         self.checks.clear();
         self.keys.clear();

@@ -16,18 +16,10 @@ use crate::sync::MutexGuard;
 /// their shards.
 const MAX_GROUP: usize = 16;
 
-/// How far a group was decided.
-struct GroupProgress {
-    /// The checks that were decided, which come first.
-    decided: usize,
-    /// All checks of the group, whose entries were read.
-    len: usize,
-}
-
 impl MemoryStore {
-    /// Decides and charges each check on its own, in order, as [`check`](Self::check) does. Calls
-    /// `lease` for a new id for each check whose policy has a concurrent limit, and `decided` with each
-    /// decision. The caller has validated the keys, as [`Key::new`] does.
+    /// Decides and charges each check on its own, in order, as [`check`](Self::check) does, and appends
+    /// the decisions. Calls `lease` for a new id for each check whose policy has a concurrent limit. The
+    /// caller has validated the keys, as [`Key::new`] does.
     ///
     /// If a key is not in the processor's caches, most of the time of a check is spent on reading the
     /// table. Here the reads of up to 16 checks overlap.
@@ -35,32 +27,29 @@ impl MemoryStore {
         &self,
         checks: &[Check<'_>],
         mut lease: impl FnMut() -> Id,
-        mut decided: impl FnMut(Decision),
+        decisions: &mut Vec<Decision>,
     ) {
         let mut rest = checks;
         while !rest.is_empty() {
-            let group = self.check_group(rest, &mut decided);
-            // Their entries are in the caches now.
-            for check in &rest[group.decided..group.len] {
+            let decided = decisions.len();
+            let (group, after) = rest.split_at(self.check_group(rest, decisions));
+            // The entries of the others are in the caches now.
+            for check in &group[decisions.len() - decided..] {
                 let key = Key::from_valid(check.key);
-                decided(self.check(check.policy, key, check.cost, &mut lease));
+                decisions.push(self.check(check.policy, key, check.cost, &mut lease));
             }
-            rest = &rest[group.len..];
+            rest = after;
         }
     }
 
     /// Looks up a group of the first checks, and decides them up to the first one that needs more than
-    /// the fast path. The first check, of which there is one, is always in the group.
-    fn check_group(
-        &self,
-        checks: &[Check<'_>],
-        decided: &mut impl FnMut(Decision),
-    ) -> GroupProgress {
+    /// the fast path. Returns how many checks are in the group; the first one, which exists, always is.
+    fn check_group(&self, checks: &[Check<'_>], decisions: &mut Vec<Decision>) -> usize {
         let is_plain =
             |check: &&Check<'_>| check.policy.is_single_limit() && check.key.len() <= MAX_TEXT_LEN;
         let count = checks.iter().take(MAX_GROUP).take_while(is_plain).count();
         if count < 2 {
-            return GroupProgress { decided: 0, len: 1 };
+            return 1;
         }
         let mut addresses = [Address::default(); MAX_GROUP];
         let addresses = &mut addresses[..count];
@@ -74,7 +63,6 @@ impl MemoryStore {
         let checks = &checks[..shards.count];
         let slots = shards.read_ahead(addresses);
         let now = self.clock.now();
-        let mut progress = GroupProgress { decided: 0, len: checks.len() };
         for (index, (check, candidate)) in checks.iter().zip(slots).enumerate() {
             let (key, shard) = (StoredKey::Text(check.key), shards.get_mut(index));
             let known =
@@ -85,10 +73,10 @@ impl MemoryStore {
                         .and_then(|slot| shard.fast_path_mut(slot, check.policy, &key)),
                 };
             let Some((state, anomalies)) = known else { break };
-            decided(check_single_limit(check.policy, state, check.cost.get(), now, anomalies));
-            progress.decided += 1;
+            let cost = check.cost.get();
+            decisions.push(check_single_limit(check.policy, state, cost, now, anomalies));
         }
-        progress
+        checks.len()
     }
 }
 

@@ -84,8 +84,8 @@ impl Shard {
         self.index.find(spread(tag), is_match)
     }
 
-    /// Returns the slot that [`find`](Self::find) tries first, if it is at hand; in it is nearly every
-    /// known key.
+    /// Returns the slot that [`find`](Self::find) tries first, if it is in the first chunk. Nearly every
+    /// known key is there.
     #[inline]
     pub(crate) fn first_candidate(&self, tag: Tag) -> Option<SlotIndex> {
         self.index.first_candidate(spread(tag))

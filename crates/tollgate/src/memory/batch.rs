@@ -26,46 +26,43 @@ impl MemoryLimiter {
     /// ```
     pub fn check_each(&self, checks: &[Check<'_>]) -> Result<Vec<Decision>, RequestError> {
         let mut decisions = Vec::with_capacity(checks.len());
-        self.check_each_with(checks, |decision| decisions.push(decision))?;
+        self.check_each_into(checks, &mut decisions)?;
         Ok(decisions)
     }
 
-    /// Calls `decided` with each decision of [`check_each`](Self::check_each), in order, without an
-    /// allocation.
+    /// Appends the decisions of [`check_each`](Self::check_each) to a vector, whose memory can be used
+    /// again.
     ///
     /// # Errors
-    /// As there; `decided` is not called.
-    pub fn check_each_with(
+    /// As there; nothing is appended.
+    pub fn check_each_into(
         &self,
         checks: &[Check<'_>],
-        decided: impl FnMut(Decision),
+        decisions: &mut Vec<Decision>,
     ) -> Result<(), RequestError> {
         for check in checks {
             Key::new(check.key)?;
         }
-        self.check_each_valid(checks, decided);
+        self.check_each_valid(checks, decisions);
         Ok(())
     }
 
-    fn check_each_valid(&self, checks: &[Check<'_>], mut decided: impl FnMut(Decision)) {
+    fn check_each_valid(&self, checks: &[Check<'_>], decisions: &mut Vec<Decision>) {
         #[cfg(feature = "tracing")]
-        let mut undecided = checks.iter();
-        let mut decided = |decision: Decision| {
-            #[cfg(feature = "tracing")]
-            if let Some(check) = undecided.next() {
-                crate::events::record(check.policy, &decision);
-            }
-            decided(decision);
-        };
+        let before = decisions.len();
         let listed = |check: &Check<'_>| check.policy.listed(check.key);
         for mut unlisted in checks.chunk_by(|_, next| listed(next).is_none()) {
             if let [first, rest @ ..] = unlisted
                 && let Some(listed) = listed(first)
             {
-                decided(Decision::from_list(listed, self.now()));
+                decisions.push(Decision::from_list(listed, self.now()));
                 unlisted = rest;
             }
-            self.0.store.check_each(unlisted, random_id, &mut decided);
+            self.0.store.check_each(unlisted, random_id, decisions);
+        }
+        #[cfg(feature = "tracing")]
+        for (check, decision) in checks.iter().zip(&decisions[before..]) {
+            crate::events::record(check.policy, decision);
         }
     }
 
@@ -83,9 +80,10 @@ impl MemoryLimiter {
                 rest = after;
                 continue;
             }
-            self.check_each_valid(&checks, |decision| {
-                answers.push(Ok(Answer { decisions: vec![decision] }));
-            });
+            let mut decisions = Vec::with_capacity(checks.len());
+            self.check_each_valid(&checks, &mut decisions);
+            let decided = decisions.into_iter();
+            answers.extend(decided.map(|decision| Ok(Answer { decisions: vec![decision] })));
             rest = &rest[checks.len()..];
         }
         answers
