@@ -10,7 +10,7 @@ use tollgate_engine::{
 
 use super::RespState;
 use super::command::{Command, CommandCache};
-use super::deferred::{CheckReply, DeferredChecks};
+use super::deferred::DeferredChecks;
 use super::failure::Failure;
 use super::frames::{Args, OwnedArgs};
 use super::pending::{KeyCount, PendingReply, ReplyFormat};
@@ -253,24 +253,6 @@ impl<'s, 'a> CommandContext<'s, 'a> {
             return Err(long_key(bytes.len(), max_len));
         }
         Key::new(bytes).map_err(|error| Failure::bad(error.to_string()))
-    }
-
-    /// Decides a plain check, if that needs no answer of the store, and writes its reply; on the memory
-    /// store this happens with the checks that follow it. Returns whether it does.
-    #[inline]
-    pub(super) fn check(
-        &mut self,
-        policy: &Policy,
-        key: Key<'_>,
-        cost: Cost,
-        reply: CheckReply,
-    ) -> bool {
-        if self.batch.engine_batch.memory().is_some() {
-            self.session.deferred.add(policy, key, cost, reply);
-            return true;
-        }
-        let decision = self.check_now(policy, key, cost, None);
-        decision.inspect(|decision| reply.write(self.out, policy, decision)).is_some()
     }
 
     /// Decides the checks that wait, and writes their replies.

@@ -51,7 +51,6 @@ impl Session {
         match &mut self.transaction {
             Some(transaction) if !command.has(Flag::NotQueued) => {
                 transaction.queue(command, args, &batch.active.bounds)?;
-                self.deferred.decide(&mut batch.engine_batch, out);
                 out.simple("QUEUED");
             }
             _ => CommandContext { session: self, batch, out, args, command }.execute(),
@@ -169,13 +168,13 @@ impl Conversation {
         let (body, flush_len) = (batch.active.bounds.body, max_output.min(FLUSH_LEN));
         let mut is_incomplete = false;
         for _ in 0..batch.active.bounds.pipeline {
-            let deferred = self.session.deferred.reply_bytes();
-            let is_full = out.len() + deferred >= flush_len || batch.pending_bytes() >= max_output;
+            let deferred = &mut self.session.deferred;
+            if deferred.is_full() || out.len() + deferred.reply_bytes() >= flush_len {
+                deferred.decide(&mut batch.engine_batch, out);
+            }
+            let is_full = out.len() >= flush_len || batch.pending_bytes() >= max_output;
             if self.session.is_closing || self.session.has_wrong_token || is_full {
                 break;
-            }
-            if self.session.deferred.is_full() {
-                self.session.deferred.decide(&mut batch.engine_batch, out);
             }
             if self.session.execute_queued(batch, out) {
                 continue;
@@ -211,5 +210,6 @@ impl Conversation {
     /// Frees memory of a large command.
     pub(super) fn shrink(&mut self) {
         self.parser.shrink();
+        self.session.deferred.shrink();
     }
 }

@@ -13,14 +13,12 @@ use super::reply_buffer::ReplyBuffer;
 const MAX_CHECKS: usize = 16;
 /// The policies that are kept for later checks.
 const MAX_POLICIES: usize = 16;
-/// The most bytes of keys whose memory is kept.
-const MAX_KEPT_BYTES: usize = 4 * 1024;
 /// About how many bytes a reply has.
 const REPLY_LEN: usize = 512;
 
 thread_local! {
-    /// Decisions until their replies are written. They take more memory than a connection without
-    /// them, so connections share it.
+    /// Decisions until their replies are written, of all connections of a thread: sixteen decisions
+    /// take more memory than the rest of a connection.
     static DECISIONS: RefCell<Vec<Decision>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -89,9 +87,6 @@ impl DeferredChecks {
 
     #[cold]
     fn add_policy(&mut self, policy: &Policy) -> usize {
-        if self.checks.is_empty() && self.policies.len() >= MAX_POLICIES {
-            self.policies.clear();
-        }
         self.policies.push(policy.clone());
         self.policies.len() - 1
     }
@@ -100,6 +95,13 @@ impl DeferredChecks {
         let start = index.checked_sub(1).map_or(0, |before| self.checks[before].key_end);
         let DeferredCheck { policy, key_end, cost, .. } = self.checks[index];
         Check { policy: &self.policies[policy], key: &self.keys[start..key_end], cost }
+    }
+
+    /// Frees memory, if no check waits.
+    pub(super) fn shrink(&mut self) {
+        if self.checks.is_empty() {
+            *self = DeferredChecks::default();
+        }
     }
 
     /// Decides the checks, and writes their replies.
@@ -117,15 +119,41 @@ impl DeferredChecks {
         }
         let checks = &checks[..self.checks.len()];
         DECISIONS.with_borrow_mut(|decisions| {
+            // A panic may have left the decisions of another connection.
+            decisions.clear();
             batch.check_each(checks, decisions);
             let replies = self.checks.iter().map(|check| check.reply);
             for ((check, reply), decision) in checks.iter().zip(replies).zip(&*decisions) {
                 reply.write(out, check.policy, decision);
             }
-            decisions.clear();
         });
         self.checks.clear();
         self.keys.clear();
-        self.keys.shrink_to(MAX_KEPT_BYTES);
+        if self.policies.len() > MAX_POLICIES {
+            self.policies.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate::MemoryLimiter;
+    use tollgate_config::Config;
+
+    use super::*;
+    use crate::RespReplay;
+
+    #[test]
+    fn few_policies_are_kept_whatever_a_client_sends() {
+        let mut client = RespReplay::new(&Config::default(), MemoryLimiter::new()).unwrap();
+        for group in 0..20 {
+            let burst = |index: usize| if index == 0 { 0 } else { group * MAX_CHECKS + index };
+            let commands =
+                (0..MAX_CHECKS).map(|index| format!("CL.THROTTLE k {} 1 60\r\n", burst(index)));
+            let replies = client.send(commands.collect::<String>().as_bytes());
+            assert_eq!(replies.iter().filter(|byte| **byte == b'*').count(), MAX_CHECKS);
+            let deferred = &client.conversation.session.deferred;
+            assert!(deferred.policies.len() <= MAX_POLICIES && deferred.checks.is_empty());
+        }
     }
 }

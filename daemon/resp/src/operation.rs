@@ -94,16 +94,25 @@ pub(super) fn command(spec: &'static OperationSpec) -> Command {
     }
 }
 
-/// Executes `TOLLGATE.CHECK policy key`, the most frequent command, if that needs no answer of the store;
-/// whether it did. Commands with keywords have a parser.
-fn check_now(context: &mut CommandContext<'_, '_>) -> Result<bool, Failure> {
+/// Executes `TOLLGATE.CHECK policy key`, the most frequent command, if that needs no answer of the store:
+/// on the memory store with the checks that follow it. Returns false if it has done nothing. Commands with
+/// keywords have a parser.
+fn try_check(context: &mut CommandContext<'_, '_>) -> Result<bool, Failure> {
     let subject = Subject::parse(context, 1)?;
     if subject.kind != SubjectKind::Policy || context.args.len() != subject.next {
         return Ok(false);
     }
     let policy = resolve(context, &subject, None)?;
     let key = context.key(subject.key)?;
-    Ok(context.check(&policy, key, Cost::ONE, CheckReply::Decision))
+    if context.batch.engine_batch.memory().is_some() {
+        context.session.deferred.add(&policy, key, Cost::ONE, CheckReply::Decision);
+        return Ok(true);
+    }
+    let decision = context.check_now(&policy, key, Cost::ONE, None);
+    let decision = decision.inspect(|decision| {
+        decision::write(context.out, &policy, decision, None);
+    });
+    Ok(decision.is_some())
 }
 
 /// Executes an operation.
@@ -112,7 +121,7 @@ pub(super) fn execute(
     spec: &'static OperationSpec,
 ) -> Result<(), Failure> {
     if spec.name == CHECK {
-        if check_now(context)? {
+        if try_check(context)? {
             return Ok(());
         }
         context.decide_deferred();

@@ -30,7 +30,7 @@ pub struct RespReplay {
     engine: Engine,
     state: RespState,
     remote: Remote,
-    conversation: Conversation,
+    pub(super) conversation: Conversation,
     input: Vec<u8>,
     out: ReplyBuffer,
 }

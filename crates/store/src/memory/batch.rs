@@ -29,6 +29,8 @@ impl MemoryStore {
         mut lease: impl FnMut() -> Id,
         decisions: &mut Vec<Decision>,
     ) {
+        // So that no memory is allocated while shards are locked.
+        decisions.reserve(checks.len());
         let mut rest = checks;
         while !rest.is_empty() {
             let decided = decisions.len();

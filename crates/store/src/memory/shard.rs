@@ -23,7 +23,8 @@ const GRACE: Micros = Micros::from_secs(1);
 /// The minimum number of slots worth compacting.
 const MIN_COMPACT: usize = 64;
 
-/// The keys and blocks of one shard. What finds a key comes first, in one cache line with the lock.
+/// The keys and blocks of one shard. The fields that find a key come first, in two adjacent cache lines
+/// with the lock.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Shard {

@@ -14,8 +14,9 @@ const MIN_FIRST_SEGMENT: usize = 8;
 
 type Segment = Box<[Option<Entry>; SEGMENT]>;
 
-/// A growing list of slots for entries.
+/// A growing list of slots for entries. The first segment comes first, near the lock of the shard.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Slots {
     /// The slots of the first segment, which are found with one read less than the others.
     first: Box<[Option<Entry>]>,
@@ -117,11 +118,8 @@ impl Slots {
         let new_slots = capacity.saturating_sub(self.capacity());
         let rest = capacity.saturating_sub(SEGMENT).div_ceil(SEGMENT);
         // The list of segments doubles.
-        let new_segments = if rest > self.rest.capacity() {
-            self.rest.capacity().max(rest - self.rest.capacity()).max(MIN_SEGMENTS)
-        } else {
-            0
-        };
+        let new_segments =
+            if rest > self.rest.capacity() { self.rest.capacity().max(MIN_SEGMENTS) } else { 0 };
         new_slots * size_of::<Option<Entry>>() + new_segments * size_of::<Segment>()
     }
 }

@@ -81,8 +81,8 @@ impl PartialEq for StoredKey<'_> {
     }
 }
 
-/// Compares the first and the last bytes of keys of 8 to 32 bytes, as most are, in place of calling a
-/// function that compares any number of them.
+/// Compares keys of 8 to 32 bytes, as most are, in two parts that overlap or meet, without a call of the
+/// function that compares any number of bytes.
 #[inline]
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     fn is_equal_at_ends<const N: usize>(one: &[u8], other: &[u8]) -> bool {

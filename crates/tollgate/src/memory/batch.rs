@@ -25,7 +25,7 @@ impl MemoryLimiter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_each(&self, checks: &[Check<'_>]) -> Result<Vec<Decision>, RequestError> {
-        let mut decisions = Vec::with_capacity(checks.len());
+        let mut decisions = Vec::new();
         self.check_each_into(checks, &mut decisions)?;
         Ok(decisions)
     }
@@ -80,7 +80,7 @@ impl MemoryLimiter {
                 rest = after;
                 continue;
             }
-            let mut decisions = Vec::with_capacity(checks.len());
+            let mut decisions = Vec::new();
             self.check_each_valid(&checks, &mut decisions);
             let decided = decisions.into_iter();
             answers.extend(decided.map(|decision| Ok(Answer { decisions: vec![decision] })));

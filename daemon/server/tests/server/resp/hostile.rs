@@ -184,7 +184,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         words(&["TOLLGATE.INSPECT bucket k", "TOLLGATE.REFUND bucket k", "TOLLGATE.PEEK log k"]),
         Just(encode_words("MULTI")),
         Just(encode_words("EXEC")),
-        Just(encode_words("HELLO 3")),
+        words(&["HELLO 3", "HELLO 2", "RESET", "DISCARD", "QUIT"]),
         Just(encode_words("PING")),
         Just(b"PING 'a\\x20b'\r\n".to_vec()),
         Just(b"*3\r\n$".to_vec()),
