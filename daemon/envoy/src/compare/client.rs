@@ -1,5 +1,6 @@
 //! The client of the other service.
 
+use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
@@ -7,9 +8,9 @@ use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimit
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap};
 use tokio::time::timeout;
 use tollgate_config::CompareOptions;
-use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, ClientTlsConfig};
+use tonic::{Code, Status};
 
 use crate::endpoint::{endpoint, with_tls};
 
@@ -38,7 +39,7 @@ impl Clients {
             let message = format!("{} did not answer within {:?}", options.uri, options.timeout);
             Err(Status::deadline_exceeded(message))
         });
-        answer.map(tonic::Response::into_inner)
+        answer.map(tonic::Response::into_inner).map_err(lost_connection)
     }
 
     async fn client(&self, options: &CompareOptions) -> Result<Client, Status> {
@@ -54,6 +55,16 @@ impl Clients {
 
     fn lock(&self) -> MutexGuard<'_, Option<(CompareOptions, Client)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns `UNAVAILABLE` in place of the status for a connection that the service closed during the call.
+/// `CANCELLED` would tell the client that it had cancelled the call itself.
+fn lost_connection(status: Status) -> Status {
+    // A status that the service sent has no source.
+    match (status.code(), status.source()) {
+        (Code::Cancelled, Some(_)) => Status::unavailable(status.message()),
+        _ => status,
     }
 }
 
