@@ -55,7 +55,7 @@ const DIGEST_PREFIX: &str = "%sha256:";
 #[derive(Clone, Debug, Default)]
 pub struct KeyBuffer(Bytes);
 
-/// The variant without bytes lets a caller skip filling the array, for a value that has its own bytes.
+/// `None` saves filling the array for a value that contains the bytes of its key.
 #[derive(Clone, Debug, Default)]
 enum Bytes {
     #[default]

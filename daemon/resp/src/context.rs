@@ -10,6 +10,7 @@ use tollgate_engine::{
 
 use super::RespState;
 use super::command::{Command, CommandCache};
+use super::decision;
 use super::deferred::DeferredChecks;
 use super::failure::Failure;
 use super::frames::{Args, OwnedArgs};
@@ -188,8 +189,7 @@ impl<'a> BatchContext<'a> {
 
     /// About how many bytes the replies to the pending calls will have.
     pub(super) fn pending_bytes(&self) -> usize {
-        const DECISION: usize = 512;
-        self.pending_checks.saturating_mul(DECISION)
+        self.pending_checks.saturating_mul(decision::TYPICAL_LEN)
     }
 
     /// Begins the audit record of an operator's command.

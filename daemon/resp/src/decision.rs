@@ -13,6 +13,9 @@ use tollgate_engine::{Action, CheckRequest};
 use super::reply_buffer::{ReplyBuffer, encoded};
 use super::template;
 
+/// About how many bytes a decision has.
+pub(super) const TYPICAL_LEN: usize = 512;
+
 /// An absent value, and a time that never comes.
 const ABSENT: &[u8] = b":-1\r\n";
 const NEVER: &[u8] = b":-2\r\n";

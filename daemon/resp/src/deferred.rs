@@ -1,5 +1,5 @@
-//! Plain checks of a pipeline on the memory store, which are decided together: the reads of memory
-//! for their keys overlap. Any other command, and the end of a batch, decides them first.
+//! Checks without keywords on the memory store. Those of a pipeline are decided together, so that the
+//! reads of memory for their keys overlap. Any other command, and the end of a batch, decides them first.
 
 use std::cell::RefCell;
 
@@ -13,8 +13,6 @@ use super::reply_buffer::ReplyBuffer;
 const MAX_CHECKS: usize = 16;
 /// The policies that are kept for later checks.
 const MAX_POLICIES: usize = 16;
-/// About how many bytes a reply has.
-const REPLY_LEN: usize = 512;
 
 thread_local! {
     /// Decisions until their replies are written, of all connections of a thread: sixteen decisions
@@ -33,7 +31,7 @@ pub(super) enum CheckReply {
 
 impl CheckReply {
     #[inline]
-    pub(super) fn write(self, out: &mut ReplyBuffer, policy: &Policy, decision: &Decision) {
+    fn write(self, out: &mut ReplyBuffer, policy: &Policy, decision: &Decision) {
         match self {
             CheckReply::Decision => decision::write(out, policy, decision, None),
             CheckReply::Throttle => decision::write_throttle(out, policy, decision),
@@ -71,7 +69,7 @@ impl DeferredChecks {
     /// About how many bytes the replies will have.
     #[inline]
     pub(super) fn reply_bytes(&self) -> usize {
-        self.checks.len() * REPLY_LEN
+        self.checks.len() * decision::TYPICAL_LEN
     }
 
     /// Adds a check.

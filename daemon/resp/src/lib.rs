@@ -5,7 +5,7 @@
 //! - `commands/` contains the table of commands. Those of operations derive from the engine's
 //!   table; `operation.rs` parses their arguments, and `decision.rs` writes their replies, most of
 //!   them from the text of an earlier one, which `template.rs` keeps.
-//! - Calls on the memory store are executed at once, but successive plain checks together
+//! - Calls on the memory store are executed at once, but successive checks without keywords together
 //!   (`deferred.rs`). Calls on another store wait in the `BatchContext` for the end of their batch, and
 //!   are executed together.
 

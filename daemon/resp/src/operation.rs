@@ -63,12 +63,12 @@ const CHECK: &str = "check";
 /// The command `TOLLGATE.<NAME>` of an operation. Leaks its name and arguments: the table is built
 /// once.
 pub(super) fn command(spec: &'static OperationSpec) -> Command {
-    let flags: &[Flag] = match spec.is_read_only() {
-        true => &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys],
-        false if spec.name == CHECK => {
-            &[Flag::Write, Flag::Fast, Flag::MovableKeys, Flag::Deferring]
-        }
-        false => &[Flag::Write, Flag::Fast, Flag::MovableKeys],
+    let flags: &[Flag] = if spec.is_read_only() {
+        &[Flag::ReadOnly, Flag::Fast, Flag::MovableKeys]
+    } else if spec.name == CHECK {
+        &[Flag::Write, Flag::Fast, Flag::MovableKeys, Flag::Deferring]
+    } else {
+        &[Flag::Write, Flag::Fast, Flag::MovableKeys]
     };
     let mut arguments = vec![Argument::text("policy"), Argument::key("key")];
     for keyword in KEYWORDS.iter().filter(|keyword| spec.accepts(keyword.parameter)) {
@@ -94,9 +94,9 @@ pub(super) fn command(spec: &'static OperationSpec) -> Command {
     }
 }
 
-/// Executes `TOLLGATE.CHECK policy key`, the most frequent command, if that needs no answer of the store:
-/// on the memory store with the checks that follow it. Returns false if it has done nothing. Commands with
-/// keywords have a parser.
+/// Executes `TOLLGATE.CHECK policy key`, the most frequent command, if that needs no answer of the store.
+/// On the memory store, the check waits for those that follow it. Returns false if nothing was done;
+/// commands with keywords have a parser.
 fn try_check(context: &mut CommandContext<'_, '_>) -> Result<bool, Failure> {
     let subject = Subject::parse(context, 1)?;
     if subject.kind != SubjectKind::Policy || context.args.len() != subject.next {

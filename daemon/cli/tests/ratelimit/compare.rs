@@ -1,6 +1,7 @@
 //! Comparison with another rate limit service, a process of its own: it answers, Tollgate decides beside
 //! it.
 
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use tollgate_testkit::until;
@@ -100,6 +101,31 @@ async fn a_service_that_does_not_answer_is_given_up() {
     let answer = client::call(&mut client, "shop | user=ann");
     let answer = tokio::time::timeout(Duration::from_secs(20), answer).await.unwrap();
     assert!(answer.starts_with("DeadlineExceeded: ") && answer.contains("within 1s"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_closes_the_connection_during_a_call_is_unavailable() {
+    let closing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("grpc://{}", closing.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in closing.incoming() {
+            let mut connection = connection.unwrap();
+            // An empty SETTINGS frame of HTTP/2, so that the client sends its call.
+            connection.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).unwrap();
+            let mut received = Vec::new();
+            while !received.windows(4).any(|bytes| bytes == b"shop") {
+                let mut part = [0; 1024];
+                let len = connection.read(&mut part).unwrap();
+                assert!(len > 0, "the client sends its call");
+                received.extend_from_slice(&part[..len]);
+            }
+        }
+    });
+    let installation = installation(3);
+    let new = installation.start_with(&[MEMORY], &["--compare", &url]);
+    let mut client = client::connect(new.grpc()).await;
+    let answer = client::call(&mut client, "shop | user=ann").await;
+    assert!(answer.starts_with("Unavailable: "), "{answer}");
 }
 
 #[test]

@@ -8,9 +8,9 @@ use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimit
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap};
 use tokio::time::timeout;
 use tollgate_config::CompareOptions;
+use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, ClientTlsConfig};
-use tonic::{Code, Status};
 
 use crate::endpoint::{endpoint, with_tls};
 
@@ -39,7 +39,7 @@ impl Clients {
             let message = format!("{} did not answer within {:?}", options.uri, options.timeout);
             Err(Status::deadline_exceeded(message))
         });
-        answer.map(tonic::Response::into_inner).map_err(lost_connection)
+        answer.map(tonic::Response::into_inner).map_err(unavailable_unless_sent)
     }
 
     async fn client(&self, options: &CompareOptions) -> Result<Client, Status> {
@@ -58,14 +58,11 @@ impl Clients {
     }
 }
 
-/// Returns `UNAVAILABLE` in place of the status for a connection that the service closed during the call.
-/// `CANCELLED` would tell the client that it had cancelled the call itself.
-fn lost_connection(status: Status) -> Status {
-    // A status that the service sent has no source.
-    match (status.code(), status.source()) {
-        (Code::Cancelled, Some(_)) => Status::unavailable(status.message()),
-        _ => status,
-    }
+/// Returns `UNAVAILABLE` for a status that the service has not sent, such as `CANCELLED` if it closed the
+/// connection during the call: its client has not cancelled it.
+fn unavailable_unless_sent(status: Status) -> Status {
+    // A status from the wire has no source.
+    if status.source().is_some() { Status::unavailable(status.message()) } else { status }
 }
 
 async fn channel(options: &CompareOptions) -> Result<Channel, String> {
