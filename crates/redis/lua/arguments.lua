@@ -4,11 +4,12 @@
 -- library. Each call sets the variables of a call first.
 --
 -- KEYS: the keys of the checks, then the records of request ids.
--- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks; then
--- the policies. src/encode.rs packs the requests, src/encoding.rs the policies.
+-- ARGV: 1 the time in µs, or '' for the server's; 2 the requests; 3 the number of keys of checks, or ''
+-- for all; then the policies. src/encode.rs packs the requests, src/encoding.rs the policies.
 -- Rows: together/limits.rows
 
-local read, write = struct.unpack, struct.pack
+local read, write, byte, concat = struct.unpack, struct.pack, string.byte, table.concat
+local unpack, tonumber, next = unpack, tonumber, next
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local format_text, call = string.format, redis.call
 
@@ -20,7 +21,7 @@ local LAST_TIME = 8500000000000000
 local LONG = 2147483648
 -- Integers below 2^53 are exact in a double.
 local EXACT = 9007199254740992
--- The number of policies that are kept parsed for later calls.
+-- The number of policies, and of texts, that are kept for later calls.
 local MAX_PARSED = 1000
 
 -- The variables of a call. The time; whether a test passes it; the maximum number of log entries in the
@@ -32,14 +33,19 @@ local checked, bytes
 -- it as a hash or as a sorted set: its long logs, or its many leases.
 local hashes, sorted_sets, foreign, hashed_logs, many_leases
 -- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of
--- each key; then additional data of requests.
+-- each key, false for none; then additional data of requests. Numbers become RESP integers, which costs
+-- less than text.
 local reply, verdicts, request_index, corrupt
 -- When the state of each changed key recovers, in µs.
 local recoveries
 -- The option of SET for an expiry, and its limits.
 local expires, origin, earliest, latest
--- By argument: the policies of this call; all that are known, and their number.
-local policies, parsed, parsed_count = nil, {}, 0
+-- By argument: the known policies, and their number.
+local parsed, parsed_count = {}, 0
+-- By time: the known texts of expiries, and their number.
+local expiry_texts, expiry_text_count = {}, 0
+-- By kind: the function of the fast path that charges a limit.
+local charges = {}
 
 local function parse_policy(arg)
   local fast_path, flags, count, log_entries, head_length, at = read('<BBBI7H', arg)
@@ -47,19 +53,16 @@ local function parse_policy(arg)
   policy.log_entries = log_entries
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length
-  local format, fields = '<', 0
+  local format = '<c' .. head_length
   for index = 1, count do
     local kind, denied, capacity, a, b, c, d, e, next_at = read('<BBI7I7I7I7I7I7', arg, at)
     local limit = {kind = kind, counts_denied = denied == 1, capacity = capacity, a, b, c, d, e}
+    limit.charge, limit.numbers = charges[kind], kind == 4 and 3 or 2
     policy[index] = limit
     at = next_at
-    if kind == 4 then
-      format, fields = format .. 'I7I7I7', fields + 3
-    else
-      format, fields = format .. 'I7I7', fields + 2
-    end
+    format = format .. (kind == 4 and 'I7I7I7' or 'I7I7')
   end
-  policy.format, policy.fields = format, fields
+  policy.format, policy.length = format, struct.size(format)
   if flags >= 2 then
     policy.ban = {}
     policy.ban.denials, policy.ban.within, policy.ban.length = read('<I7I7I7', arg, at)
@@ -67,16 +70,11 @@ local function parse_policy(arg)
   return policy
 end
 
--- The policy at an index: its limits, and the head, which is the prefix of the bytes of every key
--- that has state of these limits only.
-local function policy_at(place)
-  local arg = ARGV[place + 3]
-  local policy = parsed[arg]
-  if not policy then
-    policy = parse_policy(arg)
-    parsed[arg], parsed_count = policy, parsed_count + 1
-  end
-  policies[place] = policy
+-- The policy of an argument that was not parsed before: its limits, and the head, which is the prefix of
+-- the bytes of every key that has state of these limits only.
+local function new_policy(arg)
+  local policy = parse_policy(arg)
+  parsed[arg], parsed_count = policy, parsed_count + 1
   return policy
 end
 
@@ -112,16 +110,36 @@ local function read_other_type(place)
       foreign[place] = true
     end
   end
-  bytes[place], reply[place + 3] = found or false, found or ''
+  bytes[place], reply[place + 3] = found or false, found or false
 end
 
 -- Returns whether any of the keys that MGET did not return exists.
-local function exist(first, last)
+local function exist()
   local missing = {}
-  for place = first, last do
+  for place = 1, checked do
     if not bytes[place] then missing[#missing + 1] = KEYS[place] end
   end
   return call('EXISTS', unpack(missing)) > 0
+end
+
+local function read_keys()
+  bytes = checked > 0 and call('MGET', unpack(KEYS, 1, checked)) or {}
+  reply = {now, '', 0, unpack(bytes, 1, checked)}
+  local missing = 0
+  for place = 1, checked do
+    if not bytes[place] then missing = missing + 1 end
+  end
+  if missing == 1 or (missing > 1 and exist()) then
+    for place = 1, checked do
+      if not bytes[place] then read_other_type(place) end
+    end
+  end
+end
+
+-- Returns a table without entries, which is usually that of the last call.
+local function emptied(used)
+  if used and next(used) == nil then return used end
+  return {}
 end
 
 local function begin(keys, arguments)
@@ -134,38 +152,31 @@ local function begin(keys, arguments)
     local time = call('TIME')
     now = time[1] * 1000000 + time[2]
   end
-  policies = {}
   if parsed_count > MAX_PARSED then parsed, parsed_count = {}, 0 end
+  if expiry_text_count > MAX_PARSED then expiry_texts, expiry_text_count = {}, 0 end
 
-  checked, bytes = tonumber(ARGV[3]), {}
-  verdicts, request_index, corrupt, recoveries = {}, 0, 0, {}
-  reply = {format_text('%d', now), '', '0'}
+  checked = ARGV[3] == '' and #KEYS or tonumber(ARGV[3])
+  verdicts, request_index, corrupt, recoveries = verdicts or {}, 0, 0, emptied(recoveries)
   hashes, sorted_sets, foreign = nil, nil, nil
-  for first = 1, checked, 1000 do
-    local last = min(first + 999, checked)
-    local got, missing = call('MGET', unpack(KEYS, first, last)), 0
-    for place = first, last do
-      local from = got[place - first + 1]
-      bytes[place], reply[place + 3] = from, from or ''
-      if not from then missing = missing + 1 end
-    end
-    if missing == 1 or (missing > 1 and exist(first, last)) then
-      for place = first, last do
-        if not bytes[place] then read_other_type(place) end
-      end
-    end
-  end
+  read_keys()
 
   expires = injected and 'PX' or 'PXAT'
   origin = injected and now / 1000 or 0
-  earliest = now / 1000 - origin + (injected and 3600000 or 1000)
+  earliest = now / 1000 - origin + (injected and 3601000 or 2000)
   latest = now / 1000 - origin + 315360000000
 end
 
--- The expiry of a key whose state recovers at this time, as an argument of SET: 1 s later, at most ten
--- years from now. If a test passes the time: an hour or more by the server's clock.
+-- The expiry of a key whose state recovers at this time, as an argument of SET: one to two seconds later,
+-- at most ten years from now. If a test passes the time: an hour or more by the server's clock. Whole
+-- seconds, because many keys have the same and the conversion to text costs as much as a decision.
 local function expiry(recovers_at)
-  local at = recovers_at / 1000 - origin + 1001
+  local at = recovers_at / 1000 - origin + 2000
   if at < earliest then at = earliest elseif at > latest then at = latest end
-  return format_text('%d', at)
+  at = at - at % 1000
+  local text = expiry_texts[at]
+  if not text then
+    text = format_text('%d', at)
+    expiry_texts[at], expiry_text_count = text, expiry_text_count + 1
+  end
+  return text
 end

@@ -91,7 +91,7 @@ local recorded
 -- Adds data of the current request to the reply.
 local function add(kind, data)
   if kind == 'r' then recorded = data end
-  reply[#reply + 1] = format_text('%d', request_index)
+  reply[#reply + 1] = request_index
   reply[#reply + 1] = kind .. data
 end
 
@@ -104,7 +104,8 @@ local function decide(at)
   for place = 1, checks do
     local slot, policy = {}, nil
     policy, slot.place, slot.cost, at = read('<HHI7', requests, at)
-    slot.policy = policies[policy] or policy_at(policy)
+    local arg = ARGV[policy + 3]
+    slot.policy = parsed[arg] or new_policy(arg)
     slots[place] = slot
   end
   local id, number, index
@@ -175,11 +176,6 @@ local function decide(at)
 end
 
 -- Returns an empty table: this one, if it is.
-local function emptied(used)
-  if used and next(used) == nil then return used end
-  return {}
-end
-
 -- Begins a call.
 local function begin_general()
   hashes, sorted_sets = hashes or {}, sorted_sets or {}

@@ -3,10 +3,10 @@
 -- the key, but without a table for each state.
 -- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
 
--- Charges a limit: returns the new state, when it recovers, and whether a denial is counted; false if
+-- Charges a limit: returns its new numbers, when it recovers, and whether a denial is counted; false if
 -- it denies without counting, nil if the general path must decide.
 
-local function charge_token_bucket(limit, at, used, cost)
+local function charge_token_bucket(limit, at, used, _, cost)
   local per_token, per_tick, tick, full = limit[1], limit[2], limit[3], limit[4]
   if at > now or used > 2 * full or at % tick ~= 0 then return nil end
   local time = now - now % tick
@@ -19,10 +19,10 @@ local function charge_token_bucket(limit, at, used, cost)
   end
   used = used + cost * per_token
   if used > full then return false end
-  return time, used, time + ceil(used / per_tick) * tick
+  return time, used, nil, time + ceil(used / per_tick) * tick
 end
 
-local function charge_fixed_window(limit, finish, used, cost)
+local function charge_fixed_window(limit, finish, used, _, cost)
   local window = limit[1]
   if used > 2 * limit.capacity or finish > now + window then return nil end
   if finish <= now then
@@ -30,8 +30,8 @@ local function charge_fixed_window(limit, finish, used, cost)
     if limit.kind == 1 then finish = finish - (finish - limit[2]) % window end
   end
   used = used + cost
-  if used <= limit.capacity then return finish, used, finish end
-  return limit.counts_denied and finish, min(used, 2 * limit.capacity), finish, true
+  if used <= limit.capacity then return finish, used, nil, finish end
+  return limit.counts_denied and finish, min(used, 2 * limit.capacity), nil, finish, true
 end
 
 local function charge_sliding_window(limit, start, current, previous, cost)
@@ -52,72 +52,50 @@ local function charge_sliding_window(limit, start, current, previous, cost)
   return start, current, previous, recovers_at, denied
 end
 
--- Returns the numbers after the head; nil if the key has other contents.
-local function numbers_of(from, policy)
-  local head = policy.head
-  if from:find(head, 1, true) ~= 1 or #from ~= #head + 7 * policy.fields then return nil end
-  return read(policy.format, from, #head + 1)
-end
+charges[0], charges[6], charges[4] = charge_token_bucket, charge_token_bucket, charge_sliding_window
+charges[1], charges[2] = charge_fixed_window, charge_fixed_window
 
--- Returns 1 if admitted, 0 if denied, nil if the general path must decide.
+-- Checks a key with one limit. Returns 1 if admitted, 0 if denied, nil if the general path must decide.
 local function check_one(policy, key, cost)
-  local limit, from = policy[1], bytes[key]
-  local kind, a, b, c = limit.kind, 0, 0, 0
+  local limit, from, head, a, b, c = policy[1], bytes[key], policy.head, 0, 0, 0
+  if cost > limit.capacity then return 0 end
   if from then
-    a, b, c = numbers_of(from, policy)
-    if not a then return nil end
+    if #from ~= policy.length then return nil end
+    head, a, b, c = read(policy.format, from)
+    if head ~= policy.head then return nil end
   end
   local recovers_at, denied
-  if kind == 0 or kind == 6 then
-    a, b, recovers_at = charge_token_bucket(limit, a, b, cost)
-  elseif kind == 4 then
-    a, b, c, recovers_at, denied = charge_sliding_window(limit, a, b, c, cost)
-  else
-    a, b, recovers_at, denied = charge_fixed_window(limit, a, b, cost)
-  end
+  a, b, c, recovers_at, denied = limit.charge(limit, a, b, c, cost)
   if not a then return a == false and 0 or nil end
-  bytes[key] = policy.head .. write(policy.format, a, b, c)
-  recoveries[key] = recovers_at
+  bytes[key], recoveries[key] = write(policy.format, head, a, b, c), recovers_at
   return denied and 0 or 1
 end
 
 local function check_limits(policy, key, cost)
-  local from, values = bytes[key], {}
+  local from, values = bytes[key], {policy.head}
   if from then
-    values = {numbers_of(from, policy)}
-    if not values[1] then return nil end
+    if #from ~= policy.length then return nil end
+    values = {read(policy.format, from)}
+    if values[1] ~= policy.head then return nil end
   end
-  local recovers_at, place = 0, 1
+  local recovers_at, place = 0, 2
   for index = 1, policy.count do
     local limit = policy[index]
-    local kind, recovers = limit.kind, nil
     if cost > limit.capacity then return 0 end
-    local a, b = values[place] or 0, values[place + 1] or 0
-    if kind == 4 then
-      local c = values[place + 2] or 0
-      a, b, c, recovers = charge_sliding_window(limit, a, b, c, cost)
-      values[place], values[place + 1], values[place + 2] = a, b, c
-      place = place + 3
-    else
-      local charge = (kind == 0 or kind == 6) and charge_token_bucket or charge_fixed_window
-      a, b, recovers = charge(limit, a, b, cost)
-      values[place], values[place + 1] = a, b
-      place = place + 2
-    end
+    local a, b, c = values[place] or 0, values[place + 1] or 0, values[place + 2] or 0
+    local recovers
+    a, b, c, recovers = limit.charge(limit, a, b, c, cost)
     if not a then return a == false and 0 or nil end
+    values[place], values[place + 1] = a, b
+    if c then values[place + 2] = c end
+    place = place + limit.numbers
     if recovers > recovers_at then recovers_at = recovers end
   end
-  bytes[key] = policy.head .. write(policy.format, unpack(values, 1, policy.fields))
-  recoveries[key] = recovers_at
+  bytes[key], recoveries[key] = write(policy.format, unpack(values, 1, place - 1)), recovers_at
   return 1
 end
 
 -- policy.fast_path: 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
-local function check_fast_path(policy, key, cost)
-  if policy.count > 1 then return check_limits(policy, key, cost) end
-  if cost > policy[1].capacity then return 0 end
-  return check_one(policy, key, cost)
-end
 
 -- Several checks of a request: if one denies, the charges of the others are undone. Limits that count
 -- denials and shadow policies are decided even then, so they need the general path.
@@ -125,11 +103,13 @@ local function check_multiple(requests, at, checks)
   local verdict, all_fast, charged = 1, true, {}
   for _ = 1, checks do
     local place, key, cost, next_at = read('<HHI7', requests, at)
-    local policy = policies[place] or policy_at(place)
+    local arg = ARGV[place + 3]
+    local policy = parsed[arg] or new_policy(arg)
     all_fast = all_fast and policy.fast_path == 1 and cost > 0
     if all_fast and verdict == 1 then
       local previous, recovered_at = bytes[key], recoveries[key]
-      verdict = check_fast_path(policy, key, cost)
+      local check = policy.count == 1 and check_one or check_limits
+      verdict = check(policy, key, cost)
       if verdict == 1 then charged[#charged + 1] = {key, previous, recovered_at} end
     end
     at = next_at

@@ -262,7 +262,7 @@ end
 -- cluster that migrates the slot has no such key, and redirects the second.
 local function can_change_type(place)
   if changeable[place] == nil then
-    local is_stored = reply[place + 3] ~= '' or (foreign and foreign[place])
+    local is_stored = reply[place + 3] or (foreign and foreign[place])
     -- The name is longer than that of any key.
     local unknown = is_stored and redis.pcall('EXISTS', KEYS[place] .. string.rep('#', 300)) or 0
     changeable[place] = type(unknown) == 'number'

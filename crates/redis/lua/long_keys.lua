@@ -48,7 +48,7 @@ local function write_sorted_set(place, to, expires_at)
   local name, changes, state = KEYS[place], lease_sets[place], many_leases[place]
   local added, removed = {'-1', 's' .. to}, {}
   local previous = reply[place + 3]
-  if previous ~= to then removed[1] = 's' .. previous end
+  if previous and previous ~= to then removed[1] = 's' .. previous end
   if changes.is_new or not sorted_sets[place] then call('DEL', name) end
   local score = algorithms.lease_set().score
   for member, finish in pairs(changes.added) do

@@ -79,17 +79,14 @@ struct Reply {
 impl Reply {
     fn parse(requests: &[StoreRequest], call: &Call, reply: Value) -> Option<Self> {
         let Value::Array(parts) = reply else { return None };
-        let mut parts = parts.into_iter().map(|part| match part {
-            Value::BulkString(bytes) => Some(bytes),
-            _ => None,
-        });
-        let now = Timestamp::from_micros(number(&parts.next()??)?);
-        let verdicts = parts.next()??;
-        let corrupt = number(&parts.next()??)?;
-        let keys = parts.by_ref().take(call.checked.len()).collect::<Option<Vec<_>>>()?;
+        let mut parts = parts.into_iter();
+        let now = Timestamp::from_micros(number(parts.next()?)?);
+        let verdicts = bytes(parts.next()?)?;
+        let corrupt = number(parts.next()?)?;
+        let keys = parts.by_ref().take(call.checked.len()).map(bytes).collect::<Option<Vec<_>>>()?;
         let mut added = Vec::new();
         while let Some(index) = parts.next() {
-            added.push((usize::try_from(number(&index?)?).ok()?, parts.next()??));
+            added.push((usize::try_from(number(index)?).ok()?, bytes(parts.next()?)?));
         }
         let is_complete = verdicts.len() == requests.len() && keys.len() == call.checked.len();
         is_complete.then_some(Reply { now, verdicts, corrupt, keys, added })
@@ -101,8 +98,20 @@ impl Reply {
     }
 }
 
-fn number(text: &[u8]) -> Option<u64> {
-    str::from_utf8(text).ok()?.parse().ok()
+fn number(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(number).ok(),
+        _ => None,
+    }
+}
+
+/// The bytes of a value; none for a key without contents.
+fn bytes(value: Value) -> Option<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::Nil => Some(Vec::new()),
+        _ => None,
+    }
 }
 
 /// The contents of a key while the requests of a call are decided in order.
