@@ -83,7 +83,8 @@ impl Reply {
         let now = Timestamp::from_micros(number(parts.next()?)?);
         let verdicts = bytes(parts.next()?)?;
         let corrupt = number(parts.next()?)?;
-        let keys = parts.by_ref().take(call.checked.len()).map(bytes).collect::<Option<Vec<_>>>()?;
+        let keys =
+            parts.by_ref().take(call.checked.len()).map(bytes).collect::<Option<Vec<_>>>()?;
         let mut added = Vec::new();
         while let Some(index) = parts.next() {
             added.push((usize::try_from(number(index)?).ok()?, bytes(parts.next()?)?));
