@@ -122,6 +122,7 @@ local function exist()
   return call('EXISTS', unpack(missing)) > 0
 end
 
+-- A call has a bounded cost (src/node/queue.rs), so it has fewer keys than unpack can return.
 local function read_keys()
   bytes = checked > 0 and call('MGET', unpack(KEYS, 1, checked)) or {}
   reply = {now, '', 0, unpack(bytes, 1, checked)}
@@ -167,7 +168,7 @@ local function begin(keys, arguments)
 end
 
 -- The expiry of a key whose state recovers at this time, as an argument of SET: one to two seconds later,
--- at most ten years from now. If a test passes the time: an hour or more by the server's clock. Whole
+-- or from now, at most ten years from now. If a test passes the time: an hour or more by the server's clock. Whole
 -- seconds, because many keys have the same and the conversion to text costs as much as a decision.
 local function expiry(recovers_at)
   local at = recovers_at / 1000 - origin + 2000

@@ -175,7 +175,6 @@ local function decide(at)
   return verdict, at
 end
 
--- Returns an empty table: this one, if it is.
 -- Begins a call.
 local function begin_general()
   hashes, sorted_sets = hashes or {}, sorted_sets or {}

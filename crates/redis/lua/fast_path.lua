@@ -95,8 +95,6 @@ local function check_limits(policy, key, cost)
   return 1
 end
 
--- policy.fast_path: 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
-
 -- Several checks of a request: if one denies, the charges of the others are undone. Limits that count
 -- denials and shadow policies are decided even then, so they need the general path.
 local function check_multiple(requests, at, checks)

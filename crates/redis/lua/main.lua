@@ -30,8 +30,8 @@ local function run(keys, arguments)
   local finish = #requests
   while at <= finish do
     request_index = request_index + 1
-    -- With one call: struct.unpack takes three times as long. The first check follows: the indices of its
-    -- policy and key, and its cost.
+    -- The operation, the number of checks, and the first check: the indices of its policy and key, and its
+    -- cost. struct.unpack takes three times as long.
     local operation, checks, p1, p2, k1, k2, a, b, c, d, e, f, g = byte(requests, at, at + 12)
     local verdict, next_at
     if operation == 0 and checks > 1 then
@@ -41,6 +41,7 @@ local function run(keys, arguments)
       local cost = a + 256 * (b + 256 * (c + 256 * (d + 256 * (e + 256 * (f + 256 * g)))))
       local policy = parsed[arg] or new_policy(arg)
       next_at = at + 13
+      -- 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
       if policy.fast_path > 0 and cost > 0 then
         local check = policy.count == 1 and check_one or check_limits
         verdict = check(policy, key, cost)

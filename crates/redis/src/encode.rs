@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
         };
         let named = if request.request_id.is_some() { NAMED } else { 0 };
         let slots = std::mem::take(&mut self.call.slots[index]);
-        #[expect(clippy::expect_used, reason = "validated: a request has at most 16 checks")]
+        #[expect(clippy::expect_used, reason = "validated: a request has at most 32 checks")]
         let count = u8::try_from(slots.len()).expect("the number of slots fits u8");
         let count = if request.is_record_only() { 0 } else { count };
         self.requests.extend([operation + named, count]);

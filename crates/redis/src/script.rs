@@ -1,7 +1,7 @@
 //! The Lua script, concatenated from one file per concern at build time.
 //!
-//! A function library runs it: a server creates its functions once, and keeps the parsed policies from call
-//! to call. Servers and users that cannot call functions run the same text with `EVALSHA`, which creates
+//! A function library runs it: a server creates its functions once, and keeps them and the parsed policies
+//! from call to call. Servers and users that cannot call functions run the same text with `EVALSHA`, which creates
 //! the functions in each call.
 
 use std::sync::LazyLock;

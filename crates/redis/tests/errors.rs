@@ -9,7 +9,7 @@ use std::time::Duration;
 use support::{
     CHECK, check, decide, execute, kind, named, open, open_with, policy, remaining, start,
 };
-use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Timestamp};
+use tollgate_algorithms::{Check, Cost, Id, Micros, Operation, Policy, Timestamp};
 use tollgate_redis::{RedisOptions, RedisStore, Warning};
 use tollgate_state::{FailureKind, Key, OpenError};
 use tollgate_testkit::{Proxy, Server, wait_until};
@@ -124,6 +124,29 @@ async fn a_key_that_cannot_be_read_is_not_reset() {
     server.command(&["ACL", "SETUSER", "reader", "+hget"]).expect_no_error("ACL SETUSER");
     assert_eq!(remaining(&store, &log, b"k").await, 700);
     assert_eq!(store.stats().corrupt, 0);
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_write_does_not_change_the_keys_of_the_next_one() {
+    let server = Server::with(|server| server.user("writer on >secret ~* +@all"));
+    let store = open(&server.url_as("writer", "secret"));
+    let (day, second) = (named("day", "1/d fixed"), named("second", "1/s"));
+    let _ = check(&store, &day, b"k").await.unwrap();
+    let key = server.command(&["KEYS", "*day*"]).array()[0].text();
+    let expiry = || server.command(&["PEXPIRETIME", &key]).integer();
+    let expires_at = expiry();
+
+    let decide_both = async |first, second: (&Policy, &[u8])| {
+        let check = |(policy, key)| Check { policy, key, cost: Cost::ONE };
+        decide(&store, CHECK, &[check(first), check(second)], None).await
+    };
+    server.command(&["ACL", "SETUSER", "writer", "-set"]).expect_no_error("ACL SETUSER");
+    let failed = decide_both((&second, b"a"), (&second, b"b")).await;
+    assert_eq!(kind(failed), FailureKind::NoPermission);
+    server.command(&["ACL", "SETUSER", "writer", "+set"]).expect_no_error("ACL SETUSER");
+    assert!(!decide_both((&second, b"a"), (&day, b"k")).await.unwrap().allowed());
+    assert_eq!(expiry(), expires_at);
+    assert_eq!(remaining(&store, &second, b"a").await, 1);
 }
 
 #[tokio::test]
