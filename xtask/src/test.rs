@@ -87,14 +87,14 @@ fn count(command: Command, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` with arguments that are separated by spaces. Four times as many tests run at a time as
-/// there are cores: most of them wait for servers.
+/// `cargo test` with arguments that are separated by spaces. Twice as many tests run at a time as there
+/// are cores: most of them wait for servers.
 fn cargo_test(root: &Path, arguments: &str) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(arguments.split(' '));
     if std::env::var_os(THREADS).is_none() {
         let cores = available_parallelism().map_or(1, usize::from);
-        test.env(THREADS, (4 * cores).to_string());
+        test.env(THREADS, (2 * cores).to_string());
     }
     test
 }

@@ -129,7 +129,9 @@ fn other_patterns_are_observed_and_nothing_is_written_beside_the_counters_if_rea
 
 #[test]
 fn counters_that_begin_again_are_counted_again() {
-    let server = Server::with(|config| config.line("notify-keyspace-events K$xg").line("hz 100"));
+    let server = Server::with(|config| {
+        config.line("notify-keyspace-events K$xg").line("hz 100").line("enable-debug-command yes")
+    });
     let config = config(&server.url(), "");
     let (daemon, observer) = (daemon(&config), Observer::observing(&config, &[], 1));
     let wait = |key: &str, expected| {
@@ -158,9 +160,20 @@ fn counters_that_begin_again_are_counted_again() {
     server.command(&["DECRBY", "{c}:1", "1"]);
     (0..2).for_each(|_| increment(&server, "{c}:1", "60000"));
     wait("c", 8);
-    // Expired before it could be read.
+    // Expired before it could be read: the server answers nothing else in the meantime.
+    let mut connection = server.connect();
     for number in 0..5 {
-        increment(&server, &format!("{{d}}:{number}"), "1");
+        let name = &*format!("{{d}}:{number}");
+        let commands: [&[&str]; 5] = [
+            &["MULTI"],
+            &["INCR", name],
+            &["PEXPIRE", name, "1"],
+            &["DEBUG", "SLEEP", "0.005"],
+            &["EXEC"],
+        ];
+        for words in commands {
+            connection.command(words).unwrap().expect_no_error(words[0]);
+        }
     }
     increment(&server, "{d}:last", "60000");
     wait("d", 1);
