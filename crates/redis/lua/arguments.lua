@@ -44,13 +44,15 @@ local expires, origin, earliest, latest
 local parsed, parsed_count = {}, 0
 -- By time: the known texts of expiries, and their number.
 local expiry_texts, expiry_text_count = {}, 0
--- By kind: the function of the fast path that charges a limit.
+-- The fast path: the check of a policy with one limit, and with several; by kind, the charge of a limit.
+local check_one, check_limits
 local charges = {}
 
 local function parse_policy(arg)
   local fast_path, flags, count, log_entries, head_length, at = read('<BBBI7H', arg)
   local policy = {fast_path = fast_path, shadow = flags % 2 == 1, count = count}
   policy.log_entries = log_entries
+  policy.check = count == 1 and check_one or check_limits
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length
   local format = '<c' .. head_length
@@ -60,7 +62,7 @@ local function parse_policy(arg)
     limit.charge, limit.numbers = charges[kind], kind == 4 and 3 or 2
     policy[index] = limit
     at = next_at
-    format = format .. (kind == 4 and 'I7I7I7' or 'I7I7')
+    format = format .. ('I7'):rep(limit.numbers)
   end
   policy.format, policy.length = format, struct.size(format)
   if flags >= 2 then
@@ -168,8 +170,8 @@ local function begin(keys, arguments)
 end
 
 -- The expiry of a key whose state recovers at this time, as an argument of SET: one to two seconds later,
--- or from now, at most ten years from now. If a test passes the time: an hour or more by the server's clock. Whole
--- seconds, because many keys have the same and the conversion to text costs as much as a decision.
+-- or from now, at most ten years from now. If a test passes the time: an hour or more by the server's
+-- clock. Whole seconds, because many keys have the same, and the conversion to text is expensive.
 local function expiry(recovers_at)
   local at = recovers_at / 1000 - origin + 2000
   if at < earliest then at = earliest elseif at > latest then at = latest end

@@ -56,7 +56,7 @@ charges[0], charges[6], charges[4] = charge_token_bucket, charge_token_bucket, c
 charges[1], charges[2] = charge_fixed_window, charge_fixed_window
 
 -- Checks a key with one limit. Returns 1 if admitted, 0 if denied, nil if the general path must decide.
-local function check_one(policy, key, cost)
+function check_one(policy, key, cost)
   local limit, from, head, a, b, c = policy[1], bytes[key], policy.head, 0, 0, 0
   if cost > limit.capacity then return 0 end
   if from then
@@ -71,7 +71,7 @@ local function check_one(policy, key, cost)
   return denied and 0 or 1
 end
 
-local function check_limits(policy, key, cost)
+function check_limits(policy, key, cost)
   local from, values = bytes[key], {policy.head}
   if from then
     if #from ~= policy.length then return nil end
@@ -106,8 +106,7 @@ local function check_multiple(requests, at, checks)
     all_fast = all_fast and policy.fast_path == 1 and cost > 0
     if all_fast and verdict == 1 then
       local previous, recovered_at = bytes[key], recoveries[key]
-      local check = policy.count == 1 and check_one or check_limits
-      verdict = check(policy, key, cost)
+      verdict = policy.check(policy, key, cost)
       if verdict == 1 then charged[#charged + 1] = {key, previous, recovered_at} end
     end
     at = next_at

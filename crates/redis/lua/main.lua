@@ -43,8 +43,7 @@ local function run(keys, arguments)
       next_at = at + 13
       -- 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
       if policy.fast_path > 0 and cost > 0 then
-        local check = policy.count == 1 and check_one or check_limits
-        verdict = check(policy, key, cost)
+        verdict = policy.check(policy, key, cost)
         -- The general path counts the denial.
         if verdict == 0 and policy.ban then verdict = nil end
       end

@@ -83,8 +83,11 @@ impl Reply {
         let now = Timestamp::from_micros(number(parts.next()?)?);
         let verdicts = bytes(parts.next()?)?;
         let corrupt = number(parts.next()?)?;
-        let keys =
-            parts.by_ref().take(call.checked.len()).map(bytes).collect::<Option<Vec<_>>>()?;
+        let keys = parts.by_ref().take(call.checked.len()).map(|part| match part {
+            Value::Nil => Some(Vec::new()),
+            part => bytes(part),
+        });
+        let keys = keys.collect::<Option<Vec<_>>>()?;
         let mut added = Vec::new();
         while let Some(index) = parts.next() {
             added.push((usize::try_from(number(index)?).ok()?, bytes(parts.next()?)?));
@@ -106,11 +109,9 @@ fn number(value: Value) -> Option<u64> {
     }
 }
 
-/// The bytes of a value; none for a key without contents.
 fn bytes(value: Value) -> Option<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Some(bytes),
-        Value::Nil => Some(Vec::new()),
         _ => None,
     }
 }

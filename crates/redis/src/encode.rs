@@ -255,10 +255,9 @@ impl<'a> Writer<'a> {
     fn finish(mut self, now: Option<InjectedTime>) -> Call {
         let now = now.map_or(Vec::new(), |now| now.to_string().into_bytes());
         // Without records, all keys are those of checks.
-        let checked = match self.call.checked.len() {
-            all if all == self.call.keys.len() => Vec::new(),
-            some => some.to_string().into_bytes(),
-        };
+        let checked = self.call.checked.len();
+        let has_records = checked < self.call.keys.len();
+        let checked = if has_records { checked.to_string().into_bytes() } else { Vec::new() };
         self.call.args = vec![now, self.requests, checked];
         let arguments = self.arguments.iter().map(|encoding| encoding.argument().to_vec());
         self.call.args.extend(arguments);
