@@ -66,7 +66,7 @@ pub struct Insight {
     storage: Storage,
     table: RwLock<TrackTable>,
     /// The number of each policy that has ever tracked something.
-    ids: Mutex<HashMap<Box<str>, usize>>,
+    ids: Mutex<HashMap<Box<str>, u32>>,
     cursors: Cursors,
     counters: Counters,
     limiter: Limiter,
@@ -106,7 +106,7 @@ impl Insight {
         }
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let table = TrackTable::new(tracks, |name| {
-            let next = ids.len();
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
             *ids.entry(name.into()).or_insert(next)
         });
         *self.table.write().unwrap_or_else(PoisonError::into_inner) = table.clone();

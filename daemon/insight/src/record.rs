@@ -1,5 +1,6 @@
 //! What is recorded about a key.
 
+use smallvec::SmallVec;
 use tollgate::{Decision, Micros, Reason, Timestamp};
 
 /// The largest total: larger ones saturate. Scripts on Redis compute with doubles, which are exact up
@@ -9,6 +10,14 @@ pub const MAX_TOTAL: u64 = (1 << 53) - 1;
 pub const MAX_KEY_BYTES: usize = 256;
 /// The longest note of a request, in bytes.
 pub const MAX_NOTE_BYTES: usize = 256;
+
+/// A key. One of at most 24 bytes needs no allocation.
+pub(crate) type InlineKey = SmallVec<[u8; 24]>;
+
+/// The size of what a key has allocated.
+pub(crate) fn allocated_bytes(key: &InlineKey) -> usize {
+    if key.spilled() { key.capacity() } else { 0 }
+}
 
 /// The category of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +164,15 @@ pub struct Interval {
     pub denied: u64,
     /// The cost that was charged.
     pub cost: u64,
+}
+
+impl Interval {
+    /// Adds the decisions of another interval.
+    pub(crate) fn add(&mut self, other: Interval) {
+        add(&mut self.allowed, other.allowed);
+        add(&mut self.denied, other.denied);
+        add(&mut self.cost, other.cost);
+    }
 }
 
 /// Adds to a total, which saturates.

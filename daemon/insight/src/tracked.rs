@@ -10,7 +10,7 @@ use tollgate_config::Track;
 #[derive(Debug)]
 pub struct Tracked {
     /// The number of the policy in the records of this process.
-    pub(crate) id: usize,
+    pub(crate) id: u32,
     /// Its name.
     pub name: Box<str>,
     /// What it tracks.
@@ -20,9 +20,15 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    pub(crate) fn new(id: usize, name: &str, track: &Track) -> Self {
+    pub(crate) fn new(id: u32, name: &str, track: &Track) -> Self {
         let interval = track.timeline.map_or(0, |timeline| timeline.interval.get());
         Tracked { id, name: name.into(), track: track.clone(), interval }
+    }
+
+    /// Its place in lists by number.
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        index(self.id)
     }
 
     /// The time before which a key has been forgotten, in µs.
@@ -39,6 +45,11 @@ impl Tracked {
     }
 }
 
+fn index(id: u32) -> usize {
+    // Saturates where an address has 16 bits.
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
 /// The policies of a configuration that track something. A lookup takes no lock and does not
 /// allocate; clones share the table.
 #[derive(Clone, Debug, Default)]
@@ -52,13 +63,14 @@ struct Entries {
 }
 
 impl TrackTable {
-    pub(crate) fn new(tracks: &BTreeMap<String, Track>, mut id: impl FnMut(&str) -> usize) -> Self {
+    pub(crate) fn new(tracks: &BTreeMap<String, Track>, mut id: impl FnMut(&str) -> u32) -> Self {
         let mut entries = Entries::default();
         for (name, track) in tracks {
             let tracked = Arc::new(Tracked::new(id(name), name, track));
-            let len = entries.by_id.len().max(tracked.id + 1);
+            let len = entries.by_id.len().max(tracked.index() + 1);
             entries.by_id.resize(len, None);
-            entries.by_id[tracked.id] = Some(Arc::clone(&tracked));
+            let index = tracked.index();
+            entries.by_id[index] = Some(Arc::clone(&tracked));
             entries.by_hash.push((Policy::hash_of_name(name), tracked));
         }
         entries.by_hash.sort_unstable_by_key(|(hash, _)| *hash);
@@ -85,8 +97,8 @@ impl TrackTable {
 
     /// The policy of this number.
     #[inline]
-    pub(crate) fn by_id(&self, id: usize) -> Option<&Arc<Tracked>> {
-        self.0.by_id.get(id)?.as_ref()
+    pub(crate) fn by_id(&self, id: u32) -> Option<&Arc<Tracked>> {
+        self.0.by_id.get(index(id))?.as_ref()
     }
 
     /// One more than the largest number of a policy.

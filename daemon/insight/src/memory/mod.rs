@@ -69,12 +69,12 @@ impl MemoryStorage {
                 Some(Step { tracked, decision, hash, position: None })
             }));
             for step in &mut steps {
-                step.position = all[step.tracked.id].probable_position(step.hash);
+                step.position = all[step.tracked.index()].probable_position(step.hash);
             }
-            let touch = |step: &Step<'_>| all[step.tracked.id].touch(step.position);
+            let touch = |step: &Step<'_>| all[step.tracked.index()].touch(step.position);
             black_box(steps.iter().map(touch).fold(0, |all, one| all ^ one));
             for Step { tracked, decision, hash, position } in &steps {
-                evicted += all[tracked.id].add(tracked, decision, *hash, *position);
+                evicted += all[tracked.index()].add(tracked, decision, *hash, *position);
             }
         }
         counters.evicted.add(evicted);
@@ -84,7 +84,7 @@ impl MemoryStorage {
     pub(crate) fn sweep(&self, table: &TrackTable, now: Timestamp, counters: &Counters) {
         let mut all = self.lock();
         let (mut keys, mut bytes) = (0, 0);
-        for (id, records) in all.iter_mut().enumerate() {
+        for (id, records) in (0..).zip(all.iter_mut()) {
             let Some(tracked) = table.by_id(id) else {
                 *records = Records::default();
                 continue;
@@ -106,14 +106,14 @@ impl MemoryStorage {
         now: Timestamp,
     ) -> (Vec<KeyUsage>, Option<Position>) {
         let all = self.lock();
-        let Some(records) = all.get(tracked.id) else { return (Vec::new(), None) };
+        let Some(records) = all.get(tracked.index()) else { return (Vec::new(), None) };
         let expiry = tracked.expiry(now.as_micros());
         let order = query.order;
         let candidates = records.iter().filter(|(key, usage)| {
             key.starts_with(query.prefix) && usage.last_seen.as_micros() >= expiry
         });
         let candidates =
-            candidates.filter_map(|(key, usage)| Some((rank(order, usage)?, key, usage)));
+            candidates.filter_map(|(key, usage)| Some((rank(order, &usage)?, key, usage)));
         let mut candidates: Vec<_> = candidates
             .filter(|(rank, key, _)| {
                 after.is_none_or(|after| {
@@ -121,7 +121,7 @@ impl MemoryStorage {
                 })
             })
             .collect();
-        let by_order = |a: &(u64, &[u8], &Usage), b: &(u64, &[u8], &Usage)| {
+        let by_order = |a: &(u64, &[u8], Usage), b: &(u64, &[u8], Usage)| {
             compare(order, (a.0, a.1), (b.0, b.1))
         };
         let len = query.limit + 1;
@@ -136,13 +136,13 @@ impl MemoryStorage {
         let end = end.map(|(rank, key, _)| Position { rank: *rank, key: (*key).into() });
         let keys = candidates
             .iter()
-            .map(|(_, key, usage)| KeyUsage { key: (*key).into(), usage: **usage });
+            .map(|(_, key, usage)| KeyUsage { key: (*key).into(), usage: *usage });
         (keys.collect(), end)
     }
 
     /// The record of a key.
     pub(crate) fn key(&self, tracked: &Tracked, key: &[u8], now: Timestamp) -> Option<KeyRecord> {
         let hash = self.hasher.hash_one(key);
-        self.lock().get(tracked.id)?.get(tracked, hash, key, now.as_micros())
+        self.lock().get(tracked.index())?.get(tracked, hash, key, now.as_micros())
     }
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 use tollgate::Timestamp;
 
-use crate::record::{KeyRecord, Timeline, Usage};
+use crate::record::{InlineKey, KeyRecord, Timeline, Usage, allocated_bytes};
 use crate::recorder::TrackedDecision;
 use crate::tally::Tally;
 use crate::tracked::Tracked;
@@ -13,16 +13,19 @@ const SAMPLES: usize = 8;
 /// How many keys a sweep visits.
 const SWEEP_KEYS: usize = 256;
 /// The size of a record without what it has allocated, with its share of the index, which is at most
-/// 7/8 and at least 7/16 full, and the allocator's share of its key.
-const RECORD_BYTES: usize = size_of::<Record>() + 2 * (size_of::<usize>() + 1) + 16;
+/// 7/8 and at least 7/16 full.
+const RECORD_BYTES: usize = size_of::<Record>() + 2 * (size_of::<usize>() + 1);
 
-/// The record of a key.
+/// The record of a key, in two cache lines.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Record {
     hash: u64,
-    key: Box<[u8]>,
+    key: InlineKey,
     tally: Tally,
 }
+
+const _: () = assert!(size_of::<Record>() == 128);
 
 /// The records of a policy, bounded in keys and bytes.
 #[derive(Debug, Default)]
@@ -45,7 +48,7 @@ impl Record {
 
     #[inline]
     fn bytes(&self) -> usize {
-        RECORD_BYTES + self.key.len() + self.tally.bytes()
+        RECORD_BYTES + allocated_bytes(&self.key) + self.tally.bytes()
     }
 }
 
@@ -58,7 +61,7 @@ impl Records {
         self.bytes
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &Usage)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Usage)> {
         self.records.iter().map(|record| (&*record.key, record.tally.usage()))
     }
 
@@ -74,7 +77,7 @@ impl Records {
         let Some(record) = position.and_then(|position| self.records.get(position)) else {
             return 0;
         };
-        record.tally.touch() ^ record.key.first().copied().map_or(0, u64::from)
+        record.tally.touch() ^ record.hash
     }
 
     fn position(&self, hash: u64, key: &[u8]) -> Option<usize> {
@@ -84,7 +87,7 @@ impl Records {
 
     fn insert(&mut self, hash: u64, key: &[u8], time: u64) -> usize {
         let position = self.records.len();
-        let record = Record { hash, key: key.into(), tally: Tally::new(time) };
+        let record = Record { hash, key: InlineKey::from_slice(key), tally: Tally::new(time) };
         self.bytes += record.bytes();
         self.records.push(record);
         let records = &self.records;
@@ -122,10 +125,7 @@ impl Records {
         };
         let known = probable.filter(is_of).or_else(|| self.position(hash, key));
         let position = known.unwrap_or_else(|| self.insert(hash, key, decision.time));
-        let record = &mut self.records[position];
-        let before = record.bytes();
-        record.tally.add(tracked, decision);
-        self.bytes = self.bytes - before + record.bytes();
+        self.records[position].tally.add(tracked, decision, &mut self.bytes);
         self.evict(tracked, Some(position))
     }
 
@@ -186,7 +186,7 @@ impl Records {
                 self.cursor = 0;
             }
             match self.records.get(self.cursor) {
-                Some(record) if record.tally.usage().last_seen.as_micros() < expiry => {
+                Some(record) if record.tally.last_seen().as_micros() < expiry => {
                     self.remove(self.cursor);
                 }
                 _ => self.cursor += 1,
@@ -204,7 +204,7 @@ impl Records {
         now: u64,
     ) -> Option<KeyRecord> {
         let tally = &self.records[self.position(hash, key)?].tally;
-        let usage = *tally.usage();
+        let usage = tally.usage();
         if usage.last_seen.as_micros() < tracked.expiry(now) {
             return None;
         }
@@ -212,7 +212,7 @@ impl Records {
         let track = &tracked.track;
         let timeline = track.timeline.map(|timeline| Timeline {
             interval: timeline.interval,
-            intervals: tally.intervals().filter(|i| i.start >= horizon).copied().collect(),
+            intervals: tally.intervals().filter(|i| i.start >= horizon).collect(),
         });
         let recent = tally.notes().into_iter().rev().take(track.recent).collect();
         Some(KeyRecord { usage: track.usage.then_some(usage), recent, timeline })

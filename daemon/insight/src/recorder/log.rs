@@ -23,7 +23,7 @@ struct Entry {
     time: u64,
     cost: u64,
     granted: u64,
-    policy: usize,
+    policy: u32,
     /// Where the key begins, where the note begins, and where it ends.
     key: u16,
     note: u16,
@@ -57,7 +57,7 @@ impl Log {
     #[inline]
     pub(super) fn add(
         &mut self,
-        policy: usize,
+        policy: u32,
         decision: &TrackedDecision<'_>,
     ) -> Result<(), Full> {
         let TrackedDecision { key, time, cost, granted, answer, note } = *decision;
@@ -89,12 +89,12 @@ impl Log {
     /// The decisions in batches, each with the number of its policy.
     pub(crate) fn batches(
         &self,
-    ) -> impl Iterator<Item = impl Iterator<Item = (usize, TrackedDecision<'_>)> + Clone> {
+    ) -> impl Iterator<Item = impl Iterator<Item = (u32, TrackedDecision<'_>)> + Clone> {
         self.entries.chunks(BATCH).map(|batch| batch.iter().map(|entry| self.decision(entry)))
     }
 
     #[inline]
-    fn decision(&self, entry: &Entry) -> (usize, TrackedDecision<'_>) {
+    fn decision(&self, entry: &Entry) -> (u32, TrackedDecision<'_>) {
         let Entry { time, cost, granted, policy, answer, .. } = *entry;
         let [start, note_start, end] = [entry.key, entry.note, entry.end].map(usize::from);
         let key = &self.bytes[start..note_start];

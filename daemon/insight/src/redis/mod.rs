@@ -11,7 +11,6 @@ mod pending;
 mod read;
 
 use std::collections::{HashMap, VecDeque};
-use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -84,15 +83,13 @@ impl RedisStorage {
     /// Adds decisions to those that the next flush writes.
     pub(crate) fn add(&self, table: &TrackTable, log: &Log, counters: &Counters) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut hashes = Vec::with_capacity(BATCH);
+        let mut probes = Vec::with_capacity(BATCH);
         for batch in log.batches() {
-            hashes.clear();
-            hashes.extend(batch.clone().map(|(id, decision)| pending.hash(id, decision.key)));
-            black_box(hashes.iter().fold(0, |all, hash| all ^ pending.touch(*hash)));
-            for ((id, decision), hash) in batch.zip(&hashes) {
+            pending.find(batch.clone(), &mut probes);
+            for ((id, decision), probe) in batch.zip(&probes) {
                 // The policy may have been reloaded without `track` since.
                 if let Some(tracked) = table.by_id(id)
-                    && !pending.add(*hash, tracked, &decision)
+                    && !pending.add(*probe, tracked, &decision)
                 {
                     counters.dropped_store.increment();
                 }
@@ -137,7 +134,7 @@ impl RedisStorage {
         let is_free = |queues: &HashMap<u16, PartitionQueue>, partition| {
             queues.get(&partition).is_none_or(|queue: &PartitionQueue| queue.batches.is_empty())
         };
-        let mut groups: HashMap<(u16, usize), Records> = HashMap::new();
+        let mut groups: HashMap<(u16, u32), Records> = HashMap::new();
         let budget = if writes_all { usize::MAX } else { pending.budget() };
         let taken = pending.take(budget, |policy, key| {
             let partition = self.store.partition_of(key);

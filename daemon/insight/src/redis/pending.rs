@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::io::Write;
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashTable, hash_table};
 
 use super::arguments::Arguments;
-use crate::record::{Interval, Note, NoteAnswer};
+use crate::record::{InlineKey, Interval, Note, NoteAnswer, allocated_bytes};
 use crate::recorder::TrackedDecision;
 use crate::tally::Tally;
 use crate::tracked::Tracked;
@@ -39,16 +40,18 @@ pub(crate) struct StateChange {
     pub(crate) new: Vec<u8>,
 }
 
-/// A key, the number of its policy, and what waits for it.
+/// A key, the number of its policy, and what waits for it, in two cache lines.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Entry {
-    hash: u64,
+    policy: u32,
     /// Distinguishes it from an earlier entry of the same key.
-    serial: u64,
-    policy: usize,
-    key: Box<[u8]>,
+    serial: u32,
+    key: InlineKey,
     tally: Tally,
 }
+
+const _: () = assert!(size_of::<Entry>() == 128);
 
 /// Keys in the order in which they are written. Those that were written meanwhile remain until their
 /// turn comes.
@@ -59,7 +62,14 @@ struct Queue(VecDeque<Place>);
 #[derive(Clone, Copy, Debug)]
 struct Place {
     hash: u64,
-    serial: u64,
+    serial: u32,
+}
+
+/// Where a key waits, if it does, judged by a part of its hash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    hash: u64,
+    bucket: Option<usize>,
 }
 
 /// What waits for all keys.
@@ -73,7 +83,7 @@ pub(super) struct Pending {
     bytes: usize,
     /// The decisions since the last write.
     new_decisions: u64,
-    last_serial: u64,
+    last_serial: u32,
 }
 
 impl Entry {
@@ -82,7 +92,7 @@ impl Entry {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Entry>() + self.key.len() + self.tally.bytes()
+        size_of::<Entry>() + allocated_bytes(&self.key) + self.tally.bytes()
     }
 }
 
@@ -113,52 +123,56 @@ impl Pending {
         self.keys.iter().map(|entry| entry.tally.decisions()).sum()
     }
 
-    /// The hash of a key of a policy, for the other functions.
-    pub(super) fn hash(&self, policy: usize, key: &[u8]) -> u64 {
-        self.hasher.hash_one((policy, key))
+    /// Finds where the keys of some decisions wait. Reads what [`Pending::add`] will read, so that it is in
+    /// the cache: for all keys one place after the other, so that their cache misses overlap.
+    pub(super) fn find<'d>(
+        &self,
+        decisions: impl Iterator<Item = (u32, TrackedDecision<'d>)>,
+        probes: &mut Vec<Probe>,
+    ) {
+        probes.clear();
+        probes.extend(decisions.map(|(policy, decision)| {
+            let hash = self.hasher.hash_one((policy, decision.key));
+            Probe { hash, bucket: self.keys.find_bucket_index(hash, |_| true) }
+        }));
+        let entries = probes.iter().filter_map(|probe| self.keys.get_bucket(probe.bucket?));
+        black_box(entries.clone().fold(0, |all, entry| all ^ entry.serial));
+        black_box(entries.fold(0, |all, entry| all ^ entry.tally.touch()));
     }
 
-    /// Reads what a decision about a key will probably read, so that it is in the cache.
-    pub(super) fn touch(&self, hash: u64) -> u64 {
-        let entry = self.keys.find(hash, |_| true);
-        entry.map_or(0, |entry| {
-            entry.tally.touch() ^ entry.key.first().copied().map_or(0, u64::from)
-        })
-    }
-
-    /// Adds a decision about a key with this hash, unless there is no space for it.
+    /// Adds a decision about a key, unless there is no space for it.
     pub(super) fn add(
         &mut self,
-        hash: u64,
+        probe: Probe,
         tracked: &Tracked,
         decision: &TrackedDecision<'_>,
     ) -> bool {
-        let is_full = self.keys.len() >= MAX_KEYS;
-        let is_of = |entry: &Entry| entry.policy == tracked.id && *entry.key == *decision.key;
         if self.bytes > MAX_BYTES {
             return false;
         }
-        let (entry, is_new) = match self.keys.entry(hash, is_of, |entry| entry.hash) {
+        let (hash, policy) = (probe.hash, tracked.id);
+        let is_full = self.keys.len() >= MAX_KEYS;
+        let is_of = |entry: &Entry| entry.policy == policy && *entry.key == *decision.key;
+        let rehash = |entry: &Entry| self.hasher.hash_one((entry.policy, &*entry.key));
+        let (entry, is_new) = match self.keys.entry(hash, is_of, rehash) {
             hash_table::Entry::Occupied(entry) => (entry.into_mut(), false),
             hash_table::Entry::Vacant(_) if is_full => return false,
             hash_table::Entry::Vacant(space) => {
-                self.last_serial += 1;
-                let tally = Tally::new(decision.time);
-                let (serial, policy, key) = (self.last_serial, tracked.id, decision.key.into());
-                (space.insert(Entry { hash, serial, policy, key, tally }).into_mut(), true)
+                self.last_serial = self.last_serial.wrapping_add(1);
+                let (key, tally) = (InlineKey::from_slice(decision.key), Tally::new(decision.time));
+                let entry = Entry { policy, serial: self.last_serial, key, tally };
+                self.bytes += entry.bytes();
+                (space.insert(entry).into_mut(), true)
             }
         };
-        let before = if is_new { 0 } else { entry.bytes() };
-        let was_denied = entry.is_denied();
-        entry.tally.add(tracked, decision);
-        self.bytes = self.bytes - before + entry.bytes();
+        let is_first_denial = !decision.answer.is_allowed() && !entry.is_denied();
+        entry.tally.add(tracked, decision, &mut self.bytes);
         self.new_decisions += 1;
         let place = Place { hash, serial: entry.serial };
-        let is_denied_now = !was_denied && entry.is_denied();
         if is_new {
             self.all.push(place, &self.keys);
         }
-        if is_denied_now {
+        if is_first_denial {
             self.denied.push(place, &self.keys);
         }
         true
@@ -176,7 +190,7 @@ impl Pending {
     pub(super) fn take<G>(
         &mut self,
         budget: usize,
-        group: impl Fn(usize, &[u8]) -> Option<G>,
+        group: impl Fn(u32, &[u8]) -> Option<G>,
     ) -> Vec<(G, Box<[u8]>, PendingKey)> {
         let mut taken = Vec::new();
         for queue in [&mut self.denied, &mut self.all] {
@@ -193,7 +207,7 @@ impl Pending {
                 let (entry, _) = entry.remove();
                 self.bytes -= entry.bytes();
                 let record = PendingKey { tally: entry.tally, state: None };
-                taken.push((group, entry.key, record));
+                taken.push((group, entry.key.into_boxed_slice(), record));
             }
             for place in without_group.into_iter().rev() {
                 queue.0.push_front(place);
@@ -288,7 +302,7 @@ mod tests {
     use super::*;
 
     /// A policy that tracks its keys, and has this number.
-    fn tracked(policy: usize) -> Tracked {
+    fn tracked(policy: u32) -> Tracked {
         let yaml = "policies: { api: { limits: [1/s], track: { usage: true } } }";
         let read = tollgate_config::Layers::new().named_yaml("tollgate.yaml", yaml).read();
         let track = read.unwrap().config.tracks.remove("api").unwrap();
@@ -297,8 +311,9 @@ mod tests {
 
     fn add(pending: &mut Pending, tracked: &Tracked, key: &[u8], answer: NoteAnswer) {
         let decision = TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note: None };
-        let hash = pending.hash(tracked.id, key);
-        assert!(pending.add(hash, tracked, &decision));
+        let mut probes = Vec::new();
+        pending.find(std::iter::once((tracked.id, decision)), &mut probes);
+        assert!(pending.add(probes[0], tracked, &decision));
     }
 
     /// The keys of a server that is unavailable wait longest.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tollgate::Timestamp;
 
+use super::Rest;
 use crate::record::{MAX_TOTAL, Note, NoteAnswer};
 use crate::recorder::TrackedDecision;
 
@@ -21,18 +22,14 @@ struct PackedNote {
 
 /// The texts of the notes that have one.
 #[derive(Clone, Debug, Default)]
-struct Texts {
+pub(super) struct Texts {
     texts: VecDeque<Box<str>>,
     bytes: usize,
 }
 
 /// The last notes by ascending time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Notes {
-    notes: VecDeque<PackedNote>,
-    /// Most keys have none.
-    texts: Option<Box<Texts>>,
-}
+pub(super) struct Notes(VecDeque<PackedNote>);
 
 impl PackedNote {
     #[inline]
@@ -54,130 +51,113 @@ impl PackedNote {
     }
 }
 
+impl Texts {
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.capacity() * TEXT_BYTES + self.bytes
+    }
+
+    fn insert(&mut self, at: usize, text: &str) {
+        self.bytes += text.len();
+        self.texts.insert(at, text.into());
+    }
+
+    fn remove_oldest(&mut self) {
+        self.bytes -= self.texts.pop_front().map_or(0, |text| text.len());
+        if self.texts.is_empty() {
+            *self = Texts::default();
+        }
+    }
+}
+
 impl Notes {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.notes.back().map_or(0, |note| note.time)
+        self.0.back().map_or(0, |note| note.time)
     }
 
     #[inline]
     pub(super) fn bytes(&self) -> usize {
-        let texts = self.texts.as_ref().map_or(0, |texts| {
-            size_of::<Texts>() + texts.texts.capacity() * TEXT_BYTES + texts.bytes
-        });
-        self.notes.capacity() * size_of::<PackedNote>() + texts
+        self.0.capacity() * size_of::<PackedNote>()
+    }
+
+    /// Whether [`Notes::push`] can add the note of a decision, if the policy keeps `max`: it is the newest,
+    /// and neither it nor the one that it replaces has a text.
+    #[inline]
+    pub(super) fn accepts(&self, decision: &TrackedDecision<'_>, max: usize) -> bool {
+        let Notes(notes) = self;
+        let is_newest = notes.back().is_none_or(|last| last.time <= decision.time);
+        let has_room = notes.len() < max
+            || notes.len() == max && notes.front().is_none_or(|oldest| !oldest.has_text());
+        is_newest && has_room && decision.note.is_none()
     }
 
     /// Adds a note, in place of the oldest one if there are as many as the policy keeps.
     #[inline]
     pub(super) fn push(&mut self, decision: &TrackedDecision<'_>, max: usize) {
-        let note = PackedNote::new(decision);
-        let is_newest = self.notes.back().is_none_or(|last| last.time <= note.time);
-        let has_texts = self.texts.is_some() || decision.note.is_some();
-        if !is_newest || has_texts || self.notes.len() > max || max == 0 {
-            self.insert(note, decision.note, max);
+        if max == 0 {
             return;
         }
-        if self.notes.len() == max {
-            self.notes.pop_front();
+        if self.0.len() == max {
+            self.0.pop_front();
         }
         self.reserve(max);
-        self.notes.push_back(note);
+        self.0.push_back(PackedNote::new(decision));
     }
 
     /// Adds a note with its text where its time belongs: decisions of several threads arrive out of
     /// order.
-    fn insert(&mut self, note: PackedNote, text: Option<&str>, max: usize) {
+    pub(super) fn insert(
+        &mut self,
+        decision: &TrackedDecision<'_>,
+        max: usize,
+        rest: &mut Option<Box<Rest>>,
+    ) {
+        let note = PackedNote::new(decision);
         // A reload may have lowered the number.
-        while self.notes.len() > max {
-            self.remove_oldest();
+        while self.0.len() > max {
+            self.remove_oldest(rest);
         }
-        let mut at = self.notes.partition_point(|other| other.time <= note.time);
-        if self.notes.len() == max {
+        let mut at = self.0.partition_point(|other| other.time <= note.time);
+        if self.0.len() == max {
             if at == 0 {
                 return;
             }
-            self.remove_oldest();
+            self.remove_oldest(rest);
             at -= 1;
         }
-        if let Some(text) = text {
-            let rank = self.notes.range(..at).filter(|other| other.has_text()).count();
-            let texts = self.texts.get_or_insert_default();
-            texts.bytes += text.len();
-            texts.texts.insert(rank, text.into());
+        if let Some(text) = decision.note {
+            let rank = self.0.range(..at).filter(|other| other.has_text()).count();
+            rest.get_or_insert_default().texts.insert(rank, text);
         }
         self.reserve(max);
-        self.notes.insert(at, note);
+        self.0.insert(at, note);
     }
 
-    fn remove_oldest(&mut self) {
-        let has_text = self.notes.pop_front().is_some_and(PackedNote::has_text);
-        let Some(texts) = self.texts.as_mut().filter(|_| has_text) else { return };
-        texts.bytes -= texts.texts.pop_front().map_or(0, |text| text.len());
-        if texts.texts.is_empty() {
-            self.texts = None;
+    fn remove_oldest(&mut self, rest: &mut Option<Box<Rest>>) {
+        let has_text = self.0.pop_front().is_some_and(PackedNote::has_text);
+        if let Some(rest) = rest.as_mut().filter(|_| has_text) {
+            rest.texts.remove_oldest();
         }
     }
 
     /// Makes room for another note: twice as much as before, but not for more than the policy keeps.
     #[inline]
     fn reserve(&mut self, max: usize) {
-        let len = self.notes.len();
-        if len == self.notes.capacity() {
-            self.notes.reserve_exact(len.max(2).min(max - len));
+        let len = self.0.len();
+        if len == self.0.capacity() {
+            self.0.reserve_exact(len.max(2).min(max - len));
         }
     }
 
     /// The notes, the oldest first.
-    pub(super) fn list(&self) -> Vec<Note> {
-        let mut texts = self.texts.iter().flat_map(|texts| &texts.texts).cloned();
+    pub(super) fn list(&self, texts: Option<&Texts>) -> Vec<Note> {
+        let mut texts = texts.into_iter().flat_map(|texts| &texts.texts).cloned();
         let note = |note: &PackedNote| Note {
             time: Timestamp::from_micros(note.time),
             cost: note.word & MAX_TOTAL,
             answer: note.answer(),
             text: if note.has_text() { texts.next() } else { None },
         };
-        self.notes.iter().map(note).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Notes arrive in any order, with and without texts, and the number that is kept changes.
-    #[test]
-    fn the_newest_notes_are_kept() {
-        let mut notes = Notes::default();
-        let mut model: Vec<Note> = Vec::new();
-        for number in 0..20_000_u64 {
-            let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-            let max = usize::from(number % 4_000 > 2_000) * 12 + 8;
-            let time = number / 2 + if random.is_multiple_of(5) { 0 } else { random % 4 };
-            let text = format!("note {number}");
-            let has_text = number % 3_000 > 1_500 && random.is_multiple_of(3);
-            let answer = NoteAnswer::ALL[usize::try_from(random / 7 % 5).unwrap()];
-            let cost = if random.is_multiple_of(2) { MAX_TOTAL } else { random };
-            let note = has_text.then_some(&*text);
-            notes.push(&TrackedDecision { key: b"", time, cost, granted: 0, answer, note }, max);
-
-            let at = model.partition_point(|other| other.time.as_micros() <= time);
-            let (time, text) = (Timestamp::from_micros(time), note.map(Into::into));
-            model.insert(at, Note { time, cost, answer, text });
-            model.drain(..model.len().saturating_sub(max));
-            assert_eq!(notes.list(), model, "{number}");
-            let texts = model.iter().filter_map(|note| note.text.as_ref());
-            let bytes = notes.texts.as_ref().map_or(0, |texts| texts.bytes);
-            assert_eq!(bytes, texts.map(|text| text.len()).sum::<usize>());
-            assert!(notes.notes.capacity() <= 20, "{}", notes.notes.capacity());
-        }
-    }
-
-    #[test]
-    fn no_notes_are_kept_if_the_policy_keeps_none() {
-        let mut notes = Notes::default();
-        let (key, answer, note) = (&b""[..], NoteAnswer::Denied, Some("note"));
-        notes.push(&TrackedDecision { key, time: 1, cost: 1, granted: 0, answer, note }, 0);
-        assert_eq!((notes.list(), notes.bytes()), (Vec::new(), 0));
+        self.0.iter().map(note).collect()
     }
 }
