@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use anyhow::{Context, Result, ensure};
 use bench::Effort;
-use bench::process::{self, SERVER_CORE};
+use bench::process::{self, LOAD_CORE, SERVER_CORE};
 use bench::report::{Report, Row};
 use tollgate_testkit::Server as Redis;
 
@@ -23,15 +23,19 @@ struct Pair {
 }
 
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
-    for on_redis in [false, true] {
+    let stores = [
+        ("memory", None),
+        ("Redis", Some(LOAD_CORE)),
+        ("Redis on the daemon's core", Some(SERVER_CORE)),
+    ];
+    for (store, redis_core) in stores {
         let mut systems = [
-            ("tollgate, tracked".to_owned(), Pair::start(TRACKED, on_redis)?),
-            ("tollgate, not tracked".to_owned(), Pair::start("api", on_redis)?),
+            ("tollgate, tracked".to_owned(), Pair::start(TRACKED, redis_core)?),
+            ("tollgate, not tracked".to_owned(), Pair::start("api", redis_core)?),
         ];
         for pipeline in [16, 1] {
-            let divisor = effort.divisor * if on_redis { 4 } else { 1 };
+            let divisor = effort.divisor * if redis_core.is_some() { 4 } else { 1 };
             let requests = if pipeline == 1 { 200_000 } else { 2_000_000 } / divisor;
-            let store = if on_redis { "Redis" } else { "memory" };
             for (_, pair) in &systems {
                 // All keys become known.
                 pair.target().load(pipeline, &pair.command(), requests)?;
@@ -41,7 +45,7 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
                 pair.target().measure(pipeline, &pair.command(), requests)
             })?;
             report.rows.push(row);
-            if on_redis {
+            if redis_core.is_some() {
                 let row = Row::measure(name("Redis"), effort.rounds, &mut systems, |pair| {
                     let id = pair.redis.as_ref().map(Redis::pid).context("no Redis")?;
                     let load = || pair.target().load(pipeline, &pair.command(), requests);
@@ -56,10 +60,11 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
 }
 
 impl Pair {
-    fn start(policy: &'static str, on_redis: bool) -> Result<Self> {
-        let redis = on_redis.then(Redis::start);
-        if let Some(redis) = &redis {
-            process::pin(redis.pid(), SERVER_CORE)?;
+    /// With `redis_core`, the store is a Redis server on that core.
+    fn start(policy: &'static str, redis_core: Option<&str>) -> Result<Self> {
+        let redis = redis_core.map(|_| Redis::start());
+        if let (Some(redis), Some(core)) = (&redis, redis_core) {
+            process::pin(redis.pid(), core)?;
         }
         let daemon = Server::tollgate("--resp", redis.as_ref().map(Redis::url).as_deref())?;
         Ok(Pair { daemon, redis, policy })

@@ -77,7 +77,7 @@ impl Records {
         let Some(record) = position.and_then(|position| self.records.get(position)) else {
             return 0;
         };
-        record.tally.touch() ^ record.hash
+        record.tally.touch() ^ record.key.first().copied().map_or(0, u64::from)
     }
 
     fn position(&self, hash: u64, key: &[u8]) -> Option<usize> {
