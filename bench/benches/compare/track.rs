@@ -13,7 +13,9 @@ use crate::resp::load::Target;
 use crate::servers::{self, Server};
 
 const KEY: &str = "user:__rand_int__";
+/// Two policies that differ only in `track`: names of the same length make Redis keys of the same length.
 const TRACKED: &str = "tracked";
+const NOT_TRACKED: &str = "regular";
 
 /// A daemon, and the Redis server that has its state.
 struct Pair {
@@ -31,7 +33,7 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     for (store, redis_core) in stores {
         let mut systems = [
             ("tollgate, tracked".to_owned(), Pair::start(TRACKED, redis_core)?),
-            ("tollgate, not tracked".to_owned(), Pair::start("api", redis_core)?),
+            ("tollgate, not tracked".to_owned(), Pair::start(NOT_TRACKED, redis_core)?),
         ];
         for pipeline in [16, 1] {
             let divisor = effort.divisor * if redis_core.is_some() { 4 } else { 1 };

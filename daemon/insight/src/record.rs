@@ -75,7 +75,7 @@ impl NoteAnswer {
 
     /// Its number, below 8.
     #[inline]
-    pub(crate) const fn number(self) -> u64 {
+    pub(crate) const fn number(self) -> u8 {
         match self {
             NoteAnswer::Allowed => 0,
             NoteAnswer::Denied => 1,
@@ -85,9 +85,9 @@ impl NoteAnswer {
         }
     }
 
-    /// The category of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        NoteAnswer::ALL.into_iter().find(|answer| answer.as_str() == name)
+    /// The category of this number.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        NoteAnswer::ALL.into_iter().find(|answer| answer.number() == number)
     }
 
     /// Whether the limits admit the request.

@@ -437,10 +437,10 @@ async fn fill(insight: &Insight, track: &str, keys: u64, decisions: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn tracked_keys_take_the_bytes_that_the_design_states() {
     for (track, keys, decisions, in_memory, on_redis) in [
-        ("{ usage: true }", 2_000, 1, 223, 637),
-        ("{ usage: true, recent: 20 }", 2_000, 20, 543, 1_751),
-        ("{ usage: true, timeline: 24h by 1m }", 2_000, 60, 2_271, 2_066),
-        ("{ usage: true, recent: 20, timeline: 24h by 1m }", 100, 1_440, 66_079, 121_649),
+        ("{ usage: true }", 2_000, 1, 146, 650),
+        ("{ usage: true, recent: 20 }", 2_000, 20, 466, 1_010),
+        ("{ usage: true, timeline: 24h by 1m }", 2_000, 60, 2_290, 2_060),
+        ("{ usage: true, recent: 20, timeline: 24h by 1m }", 100, 1_440, 66_098, 121_900),
     ] {
         let memory = insight(None);
         let bounded = track.replace("true", "true, max_bytes: 4GiB");

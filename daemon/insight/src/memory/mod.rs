@@ -134,9 +134,8 @@ impl MemoryStorage {
         candidates.truncate(query.limit);
         let end = candidates.last().filter(|_| has_more);
         let end = end.map(|(rank, key, _)| Position { rank: *rank, key: (*key).into() });
-        let keys = candidates
-            .iter()
-            .map(|(_, key, usage)| KeyUsage { key: (*key).into(), usage: *usage });
+        let keys =
+            candidates.iter().map(|(_, key, usage)| KeyUsage { key: (*key).into(), usage: *usage });
         (keys.collect(), end)
     }
 

@@ -55,11 +55,7 @@ impl Log {
 
     /// Adds a decision.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        policy: u32,
-        decision: &TrackedDecision<'_>,
-    ) -> Result<(), Full> {
+    pub(super) fn add(&mut self, policy: u32, decision: &TrackedDecision<'_>) -> Result<(), Full> {
         let TrackedDecision { key, time, cost, granted, answer, note } = *decision;
         let text = note.unwrap_or_default().as_bytes();
         let start = self.bytes.len();

@@ -150,8 +150,10 @@ fn state(row: ScriptReply) -> Result<StoredState, Failure> {
             _ => Err(malformed()),
         })
         .collect::<Result<_, _>>()?;
-    let [state, allowed, last] = <[_; 3]>::try_from(fields).map_err(|_| malformed())?;
-    let total = |field: Option<Vec<u8>>| field.map_or(Ok(0), |field| read::number(&field));
-    let totals = Totals { allowed: total(allowed)?, last: total(last)? };
+    let [state, totals] = <[_; 2]>::try_from(fields).map_err(|_| malformed())?;
+    let totals = totals.map_or(Ok(Totals::default()), |field| {
+        let usage = read::usage(&field)?;
+        Ok(Totals { allowed: usage.allowed, last: usage.last_seen.as_micros() })
+    })?;
     Ok(StoredState { state: state.unwrap_or_default(), totals })
 }

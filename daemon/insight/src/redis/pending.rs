@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::hint::black_box;
-use std::io::Write;
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashTable, hash_table};
@@ -258,20 +257,28 @@ impl PendingKey {
     }
 }
 
-/// Notes as one text. Each has its length in bytes and a colon before it, then its time in µs, cost,
-/// answer, and the client's note if there is one, separated by colons.
+/// In the byte of a note before its cost: whether it has a text. The lower bits are the number of the
+/// answer, and three bits with the size of the cost.
+const HAS_TEXT: u8 = 1 << 6;
+const SIZE_BITS: u32 = 3;
+
+/// Notes as bytes. Each has its size before it, in two bytes. Then follow its time in µs in seven bytes,
+/// a byte for its answer, its cost without leading zeros, and the client's note; numbers are big-endian.
 fn write_notes(notes: &[Note]) -> Vec<u8> {
-    let (mut list, mut text) = (Vec::new(), Vec::new());
-    for Note { time, cost, answer, text: note } in notes {
-        text.clear();
-        // A vector accepts everything.
-        let _ = write!(text, "{}:{cost}:{}", time.as_micros(), answer.as_str());
-        if let Some(note) = note {
-            text.push(b':');
-            text.extend_from_slice(note.as_bytes());
-        }
-        let _ = write!(list, "{}:", text.len());
-        list.extend_from_slice(&text);
+    let mut list = Vec::new();
+    for Note { time, cost, answer, text } in notes {
+        let [_, time @ ..] = time.as_micros().to_be_bytes();
+        let cost: Vec<u8> = cost.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
+        let (has_text, text) = text.as_deref().map_or((0, ""), |text| (HAS_TEXT, text));
+        // A cost has at most seven bytes, and a text 256.
+        let cost_size = u8::try_from(cost.len()).unwrap_or_default();
+        let kind = has_text | answer.number() << SIZE_BITS | cost_size;
+        let size = time.len() + 1 + cost.len() + text.len();
+        list.extend(u16::try_from(size).unwrap_or_default().to_be_bytes());
+        list.extend(time);
+        list.push(kind);
+        list.extend(cost);
+        list.extend(text.as_bytes());
     }
     list
 }
@@ -280,22 +287,29 @@ fn write_notes(notes: &[Note]) -> Vec<u8> {
 /// that this version does not know.
 pub(super) fn parse_notes(mut list: &[u8]) -> Option<Vec<Note>> {
     let mut notes = Vec::new();
-    while !list.is_empty() {
-        let colon = list.iter().position(|byte| *byte == b':')?;
-        let len: usize = str::from_utf8(&list[..colon]).ok()?.parse().ok()?;
-        let (text, rest) = list[colon + 1..].split_at_checked(len)?;
-        notes.extend(parse_note(&String::from_utf8_lossy(text)));
+    while let Some((size, rest)) = list.split_first_chunk() {
+        let (note, rest) = rest.split_at_checked(u16::from_be_bytes(*size).into())?;
+        notes.extend(parse_note(note)?);
         list = rest;
     }
-    Some(notes)
+    list.is_empty().then_some(notes)
 }
 
-fn parse_note(text: &str) -> Option<Note> {
-    let mut parts = text.splitn(4, ':');
-    let time = tollgate::Timestamp::from_micros(parts.next()?.parse().ok()?);
-    let cost = parts.next()?.parse().ok()?;
-    let answer = NoteAnswer::from_name(parts.next()?)?;
-    Some(Note { time, cost, answer, text: parts.next().map(Into::into) })
+/// The note; absent if it is malformed, and [`None`] if its answer is unknown.
+fn parse_note(note: &[u8]) -> Option<Option<Note>> {
+    let (time, rest) = note.split_at_checked(7)?;
+    let (kind, rest) = rest.split_first()?;
+    let size = usize::from(kind & !(u8::MAX << SIZE_BITS));
+    let (cost, text) = rest.split_at_checked(size)?;
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let text = str::from_utf8(text).ok()?;
+    let answer = NoteAnswer::from_number((kind & !HAS_TEXT) >> SIZE_BITS);
+    Some(answer.map(|answer| Note {
+        time: tollgate::Timestamp::from_micros(number(time)),
+        cost: number(cost),
+        answer,
+        text: (kind & HAS_TEXT != 0).then(|| text.into()),
+    }))
 }
 
 #[cfg(test)]
@@ -376,14 +390,16 @@ mod tests {
                 notes.push(Note { time, cost: 9_007_199_254_740_991, answer, text });
             }
         }
-        let list = write_notes(&notes);
+        let mut list = write_notes(&notes);
+        assert_eq!(parse_notes(&list), Some(notes.clone()));
+        // A note of a later version, with an answer of its own.
+        list.extend(b"\x00\x08\x00\x00\x00\x00\x00\x00\x01\x38");
         assert_eq!(parse_notes(&list), Some(notes));
-        assert_eq!(parse_notes(&list[..list.len() - 1]), None);
         assert_eq!(parse_notes(b""), Some(Vec::new()));
-        assert_eq!(parse_notes(b"12:1:2:unknown"), None);
-        assert_eq!(parse_notes(b"11:1:2:unknown11:1:2:allowed").map(|notes| notes.len()), Some(1));
-        for text in ["", "1", "1:2", "1:2:maybe", "x:2:allowed", "1:-2:allowed"] {
-            assert_eq!(parse_note(text), None, "{text}");
+        for end in 1..=9 {
+            assert_eq!(parse_notes(&list[..list.len() - end]), None, "{end}");
         }
+        assert_eq!(parse_notes(b"\x00\x08\x00\x00\x00\x00\x00\x00\x01\x01"), None, "no cost");
+        assert_eq!(parse_notes(b"\x00\x09\x00\x00\x00\x00\x00\x00\x01\x40\xff"), None, "no text");
     }
 }

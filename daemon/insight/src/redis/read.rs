@@ -125,11 +125,13 @@ impl RedisStorage {
                 .map(|key| self.store.extension_name(partition, &tracked.name, "k", key))
                 .collect();
             let reply = self.query(partition, &USAGE, &names, &[]).await?;
-            let ScriptReply::List(rows) = reply else { return Err(malformed()) };
+            let ScriptReply::List(fields) = reply else { return Err(malformed()) };
             let mut usages = Vec::new();
-            for (key, row) in keys.iter().zip(rows) {
-                if let Some(usage) = usage(row)? {
-                    usages.push((Box::from(*key), usage));
+            for (key, field) in keys.iter().zip(fields) {
+                match field {
+                    ScriptReply::Bytes(field) => usages.push((Box::from(*key), usage(&field)?)),
+                    ScriptReply::Nil => {}
+                    _ => return Err(malformed()),
                 }
             }
             Ok(usages)
@@ -191,21 +193,17 @@ pub(super) fn number(word: &[u8]) -> Result<u64, Failure> {
     str::from_utf8(word).ok().and_then(|text| text.parse().ok()).ok_or_else(malformed)
 }
 
-/// The totals of a record; absent if there is none.
-fn usage(row: ScriptReply) -> Result<Option<Usage>, Failure> {
-    let ScriptReply::List(row) = row else { return Err(malformed()) };
-    if row.iter().all(|field| *field == ScriptReply::Nil) {
-        return Ok(None);
-    }
-    let fields = words(ScriptReply::List(row))?;
-    let [first, last, allowed, denied, cost] = &fields[..] else { return Err(malformed()) };
-    Ok(Some(Usage {
-        first_seen: Timestamp::from_micros(number(first)?),
-        last_seen: Timestamp::from_micros(number(last)?),
-        allowed: number(allowed)?,
-        denied: number(denied)?,
-        cost: number(cost)?,
-    }))
+/// The totals of a record; what follows them is for the script that writes it.
+pub(super) fn usage(field: &[u8]) -> Result<Usage, Failure> {
+    let mut numbers = field.split(|byte| *byte == b':').map(number);
+    let mut next = || numbers.next().unwrap_or_else(|| Err(malformed()));
+    Ok(Usage {
+        first_seen: Timestamp::from_micros(next()?),
+        last_seen: Timestamp::from_micros(next()?),
+        allowed: next()?,
+        denied: next()?,
+        cost: next()?,
+    })
 }
 
 fn parse_record(
@@ -214,20 +212,10 @@ fn parse_record(
     now: Timestamp,
 ) -> Result<KeyRecord, Failure> {
     let (pairs, _) = fields.as_chunks::<2>();
-    let get = |name: &[u8]| {
-        let field = pairs.iter().find(|[field, _]| field == name);
-        field.map_or(Err(malformed()), |[_, value]| number(value))
-    };
-    let usage = Usage {
-        first_seen: Timestamp::from_micros(get(b"f")?),
-        last_seen: Timestamp::from_micros(get(b"l")?),
-        allowed: get(b"a")?,
-        denied: get(b"d")?,
-        cost: get(b"c")?,
-    };
+    let get = |name: &[u8]| pairs.iter().find(|[field, _]| field == name).map(|[_, value]| value);
+    let usage = get(b"u").map_or(Err(malformed()), |field| usage(field))?;
     let track = &tracked.track;
-    let notes = pairs.iter().find(|[field, _]| field == b"r");
-    let notes = notes.map_or(Some(Vec::new()), |[_, list]| parse_notes(list));
+    let notes = get(b"r").map_or(Some(Vec::new()), |list| parse_notes(list));
     let mut recent = notes.ok_or_else(malformed)?;
     recent.sort_by_key(|note| std::cmp::Reverse(note.time));
     recent.truncate(track.recent);

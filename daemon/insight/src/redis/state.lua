@@ -1,7 +1,7 @@
 #!lua
--- Returns the state of the observer in each record, the allowed requests and the last time.
+-- Returns the state of the observer and the totals of each record.
 local reply = {}
 for index, name in ipairs(KEYS) do
-  reply[index] = redis.call('HMGET', name, 'o', 'a', 'l')
+  reply[index] = redis.call('HMGET', name, 'o', 'u')
 end
 return reply

@@ -2,6 +2,6 @@
 -- Returns the totals of each record.
 local reply = {}
 for index, name in ipairs(KEYS) do
-  reply[index] = redis.call('HMGET', name, 'f', 'l', 'a', 'd', 'c')
+  reply[index] = redis.call('HGET', name, 'u')
 end
 return reply

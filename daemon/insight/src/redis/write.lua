@@ -8,10 +8,15 @@
 -- is tracked, how long the writer is remembered in ms, whether records have the state of an observer. Then
 -- for each record: first and last time, allowed, denied, cost, the number of intervals and of notes; with
 -- states the expected and the new state; for each interval its start in s, allowed, denied and cost; the
--- notes in one text, the oldest first, each with its length in bytes and a colon before it.
+-- notes in one text, the oldest first, each with its length in two bytes before it.
 -- Reply: the number of evicted keys, or -1 if the batch was executed before. With states a list: this
 -- number, then the allowed requests and the last time of each record; in place of the requests -1 if another
 -- observer has written the record, and -2 if it was evicted or has expired.
+--
+-- A record is a hash, with few fields because each takes memory and time. `u` has the totals: first and last
+-- time, allowed, denied, cost, the number and the length of intervals, and the number of notes, separated by
+-- colons. `t` and a number is an interval: its start, allowed, denied and cost. `r` has the notes, and `o`
+-- the state of an observer.
 local writer, seen, used, denied = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if tonumber(redis.call('GET', writer) or '0') >= tonumber(ARGV[1]) then
   return -1
@@ -23,6 +28,7 @@ local prefix, keep, max_keys = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local notes, intervals, length = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local has_usage, has_states = ARGV[8] == '1', ARGV[10] == '1'
 local shape = ARGV[6] .. ':' .. ARGV[7]
+local TOTALS = '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+):(%d+)$'
 local position = 11
 
 local function take()
@@ -56,8 +62,8 @@ end
 local function newest_notes(list, count)
   local start = 1
   for _ = notes + 1, count do
-    local length, begin = string.match(list, '^(%d+):()', start)
-    start = begin + tonumber(length)
+    local high, low = string.byte(list, start, start + 1)
+    start = start + 2 + 256 * high + low
   end
   return string.sub(list, start)
 end
@@ -66,10 +72,11 @@ end
 -- this write was lost.
 local totals = {}
 local function accepts_write(name, expected, new)
-  local stored, allowed, last = unpack(redis.call('HMGET', name, 'o', 'a', 'l'))
+  local stored, record = unpack(redis.call('HMGET', name, 'o', 'u'))
   if (stored or '') == expected then
     return true
   end
+  local _, last, allowed = string.match(record or '', TOTALS)
   totals[#totals + 1] = stored == new and allowed or last and '-1' or '-2'
   totals[#totals + 1] = last or '0'
   return false
@@ -91,7 +98,7 @@ local function write(name)
       return
     end
   end
-  local fields, parts = { 'f', 'l', 'a', 'd', 'c', 's' }, {}
+  local fields, parts = { 'u' }, {}
   for i = 1, interval_count do
     local part = { start = take(), allowed = take(), denied = take(), cost = take() }
     part.field = 't' .. text((tonumber(part.start) / length) % intervals)
@@ -100,35 +107,36 @@ local function write(name)
   end
   local list, count = take(), note_count
   if note_count > 0 and note_count < notes then
-    fields[#fields + 1] = 'n'
     fields[#fields + 1] = 'r'
   end
   local old = redis.call('HMGET', name, unpack(fields))
-  if old[6] ~= shape then
-    if old[6] then
+  local old_count = 0
+  if old[1] then
+    local f, l, a, d, c, s, n = string.match(old[1], TOTALS)
+    if s ~= shape then
       reshape(name)
+      for i = 2, 1 + interval_count do
+        old[i] = false
+      end
     end
-    for i = 7, 6 + interval_count do
-      old[i] = false
+    if tonumber(f) < tonumber(first) then
+      first = f
     end
+    if tonumber(l) > tonumber(last) then
+      last = l
+    end
+    allowed, refused, cost, old_count = sum(a, allowed), sum(d, refused), sum(c, cost), tonumber(n)
   end
-  if #fields > 6 + interval_count and old[#fields] then
-    count = count + tonumber(old[#fields - 1])
+  if old_count > 0 and #fields > 1 + interval_count then
+    count = count + old_count
     list = old[#fields] .. list
   end
-  if old[1] and tonumber(old[1]) < tonumber(first) then
-    first = old[1]
-  end
-  if old[2] and tonumber(old[2]) > tonumber(last) then
-    last = old[2]
-  end
-  allowed, refused, cost = sum(old[3], allowed), sum(old[4], refused), sum(old[5], cost)
-  local new = { 'f', first, 'l', last, 'a', allowed, 'd', refused, 'c', cost, 's', shape }
+  local new = {}
   -- Several intervals of a batch may share a place: the later one comes last.
   local places = {}
   for i = 1, interval_count do
     local part = parts[i]
-    local stored = places[part.field] or old[6 + i]
+    local stored = places[part.field] or old[1 + i]
     local start, a, d, c
     if stored then
       start, a, d, c = string.match(stored, '^(%d+):(%d+):(%d+):(%d+)$')
@@ -148,11 +156,12 @@ local function write(name)
     new[#new + 1] = value
   end
   if count > 0 then
-    new[#new + 1] = 'n'
-    new[#new + 1] = text(math.min(count, notes))
+    old_count = math.min(count, notes)
     new[#new + 1] = 'r'
     new[#new + 1] = newest_notes(list, count)
   end
+  new[#new + 1] = 'u'
+  new[#new + 1] = table.concat({ first, last, allowed, refused, cost, shape, old_count }, ':')
   if state then
     new[#new + 1] = 'o'
     new[#new + 1] = state

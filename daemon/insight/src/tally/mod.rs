@@ -112,9 +112,7 @@ impl Tally {
     /// The size of what it has allocated.
     pub(crate) fn bytes(&self) -> usize {
         let rest = self.rest.as_ref().map_or(0, |rest| {
-            size_of::<Rest>()
-                + rest.earlier.capacity() * size_of::<Interval>()
-                + rest.texts.bytes()
+            size_of::<Rest>() + rest.earlier.capacity() * size_of::<Interval>() + rest.texts.bytes()
         });
         self.notes.bytes() + rest
     }

@@ -34,7 +34,7 @@ pub(super) struct Notes(VecDeque<PackedNote>);
 impl PackedNote {
     #[inline]
     fn new(decision: &TrackedDecision<'_>) -> Self {
-        let answer = decision.answer.number() << COST_BITS;
+        let answer = u64::from(decision.answer.number()) << COST_BITS;
         let text = if decision.note.is_some() { HAS_TEXT } else { 0 };
         PackedNote { time: decision.time, word: decision.cost.min(MAX_TOTAL) | answer | text }
     }
@@ -46,7 +46,8 @@ impl PackedNote {
 
     fn answer(self) -> NoteAnswer {
         let number = (self.word & !HAS_TEXT) >> COST_BITS;
-        let answer = NoteAnswer::ALL.into_iter().find(|answer| answer.number() == number);
+        let answer =
+            NoteAnswer::ALL.into_iter().find(|answer| u64::from(answer.number()) == number);
         answer.unwrap_or(NoteAnswer::Denied)
     }
 }
