@@ -27,7 +27,7 @@ struct Pair {
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     let stores = [
         ("memory", None),
-        ("Redis", Some(LOAD_CORE)),
+        ("Redis on the load's core", Some(LOAD_CORE)),
         ("Redis on the daemon's core", Some(SERVER_CORE)),
     ];
     for (store, redis_core) in stores {

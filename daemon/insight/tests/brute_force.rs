@@ -7,8 +7,8 @@ use std::time::Duration;
 use tollgate::{MemoryLimiter, Timestamp};
 use tollgate_config::{Layers, Track};
 use tollgate_insight::{
-    Insight, Interval, KeyUsage, KeysQuery, Note, NoteAnswer, Order, QueryError, TrackTable,
-    TrackedDecision, Usage,
+    Insight, Interval, KeyUsage, KeysQuery, MAX_TOTAL, Note, NoteAnswer, Order, QueryError,
+    TrackTable, TrackedDecision, Usage,
 };
 use tollgate_redis::{RedisOptions, RedisStore};
 use tollgate_state::Clock;
@@ -351,7 +351,7 @@ async fn keys_beyond_the_bound_are_forgotten_and_those_with_denials_last() {
     let server = Server::start();
     let store = store(&server.url()).await;
     check_bound(&insight(Some(&store))).await;
-    let Reply::Array(names) = server.command(&["KEYS", "*#xk:*"]) else { panic!("KEYS") };
+    let Reply::Array(names) = server.command(&["KEYS", "*#xr:*"]) else { panic!("KEYS") };
     assert_eq!(names.len(), 100);
 }
 
@@ -438,8 +438,8 @@ async fn fill(insight: &Insight, track: &str, keys: u64, decisions: u64) {
 async fn tracked_keys_take_the_bytes_that_the_design_states() {
     for (track, keys, decisions, in_memory, on_redis) in [
         ("{ usage: true }", 2_000, 1, 146, 650),
-        ("{ usage: true, recent: 20 }", 2_000, 20, 466, 1_010),
-        ("{ usage: true, timeline: 24h by 1m }", 2_000, 60, 2_290, 2_060),
+        ("{ usage: true, recent: 20 }", 2_000, 20, 466, 1_038),
+        ("{ usage: true, timeline: 24h by 1m }", 2_000, 60, 2_290, 2_323),
         ("{ usage: true, recent: 20, timeline: 24h by 1m }", 100, 1_440, 66_098, 121_900),
     ] {
         let memory = insight(None);
@@ -474,4 +474,27 @@ async fn a_writer_that_was_killed_loses_only_what_it_had_not_written() {
     assert_eq!(second.close(CLOSE).await, 0);
     let record = second.key("api", b"k").await.unwrap().unwrap();
     assert_eq!(record.usage.unwrap().allowed, 15);
+}
+
+/// Redis stores a hash with a field of more than 64 bytes in several times the memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_with_large_totals_stay_compact_and_a_reload_keeps_the_totals() {
+    let server = Server::start();
+    let store = store(&server.url()).await;
+    let insight = insight(Some(&store));
+    let time = Clock::system().now().as_micros();
+    for (number, timeline) in (1..).zip(["24h by 1m", "24h by 1m", "12h by 5m"]) {
+        let table = insight.configure(&tracks(&format!("{{ usage: true, timeline: {timeline} }}")));
+        let (key, answer) = ("k".to_owned(), NoteAnswer::Allowed);
+        Sample { key, time, cost: MAX_TOTAL, answer, note: None }.record(&insight, &table);
+        assert_eq!(insight.close(CLOSE).await, 0);
+        let record = insight.key("api", b"k").await.unwrap().unwrap();
+        let (usage, timeline) = (record.usage.unwrap(), record.timeline.unwrap());
+        assert_eq!((usage.allowed, usage.cost), (number, MAX_TOTAL));
+        assert_eq!(timeline.intervals[0].allowed, if number == 3 { 1 } else { number });
+        let Reply::Array(names) = server.command(&["KEYS", "*#xr:*"]) else { panic!("KEYS") };
+        let [Reply::Bulk(name)] = &names[..] else { panic!("{names:?}") };
+        let encoding = server.command(&["OBJECT", "ENCODING", str::from_utf8(name).unwrap()]);
+        assert_ne!(encoding, Reply::Bulk(b"hashtable".to_vec()), "{usage:?}");
+    }
 }

@@ -32,6 +32,9 @@ pub(crate) use pending::{PendingKey, StateChange};
 
 static WRITE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("write.lua")));
 
+/// The kind of the names of records. Another format gets another name.
+const RECORD_KIND: &str = "r";
+
 /// The most keys in a batch. It takes the server about a millisecond, during which it decides nothing.
 const MAX_BATCH: usize = 32;
 /// How long a batch is retried. Then its decisions are dropped and counted.
@@ -177,7 +180,7 @@ impl RedisStorage {
         };
         let mut arguments = Arguments::default();
         arguments.push_text(number);
-        arguments.push(&name(&tracked.name, "k", b""));
+        arguments.push(&name(&tracked.name, RECORD_KIND, b""));
         arguments.push_text(track.keep.as_millis());
         arguments.push_text(max_keys);
         arguments.push_text(track.recent.max(1));
@@ -188,7 +191,7 @@ impl RedisStorage {
         arguments.push_text(u8::from(records.iter().any(|(_, record)| record.has_state())));
         let mut decisions = 0;
         for (key, record) in records {
-            keys.push(name(&tracked.name, "k", key));
+            keys.push(name(&tracked.name, RECORD_KIND, key));
             record.write(&mut arguments);
             decisions += record.decisions();
         }

@@ -13,8 +13,8 @@ use tollgate_redis::{Script, ScriptReply};
 use tollgate_state::Failure;
 
 use super::pending::PendingKey;
-use super::read::{self, words};
-use super::{MAX_BATCH, Records, RedisStorage, malformed};
+use super::read::{self, optional_words, words};
+use super::{MAX_BATCH, RECORD_KIND, Records, RedisStorage, malformed};
 use crate::tracked::Tracked;
 
 static STATE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("state.lua")));
@@ -79,7 +79,8 @@ impl RedisStorage {
         tracked: &Tracked,
         keys: &[&[u8]],
     ) -> Result<Vec<(Box<[u8]>, StoredState)>, Failure> {
-        let name = |key: &&[u8]| self.store.extension_name(partition, &tracked.name, "k", key);
+        let name =
+            |key: &&[u8]| self.store.extension_name(partition, &tracked.name, RECORD_KIND, key);
         let names: Vec<_> = keys.iter().map(name).collect();
         let reply = self.store.run_script(partition, &STATE, &names, &[]).await?;
         let ScriptReply::List(rows) = reply else { return Err(malformed()) };
@@ -141,19 +142,14 @@ impl RedisStorage {
 }
 
 fn state(row: ScriptReply) -> Result<StoredState, Failure> {
-    let ScriptReply::List(fields) = row else { return Err(malformed()) };
-    let fields: Vec<_> = fields
-        .into_iter()
-        .map(|field| match field {
-            ScriptReply::Bytes(bytes) => Ok(Some(bytes)),
-            ScriptReply::Nil => Ok(None),
-            _ => Err(malformed()),
-        })
-        .collect::<Result<_, _>>()?;
-    let [state, totals] = <[_; 2]>::try_from(fields).map_err(|_| malformed())?;
-    let totals = totals.map_or(Ok(Totals::default()), |field| {
-        let usage = read::usage(&field)?;
-        Ok(Totals { allowed: usage.allowed, last: usage.last_seen.as_micros() })
-    })?;
+    let fields = optional_words(row)?;
+    let [state, times, counts] = <[_; 3]>::try_from(fields).map_err(|_| malformed())?;
+    let totals = match (times, counts) {
+        (Some(times), Some(counts)) => {
+            let usage = read::usage(&times, &counts)?;
+            Totals { allowed: usage.allowed, last: usage.last_seen.as_micros() }
+        }
+        _ => Totals::default(),
+    };
     Ok(StoredState { state: state.unwrap_or_default(), totals })
 }

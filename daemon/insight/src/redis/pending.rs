@@ -123,7 +123,7 @@ impl Pending {
     }
 
     /// Finds where the keys of some decisions wait. Reads what [`Pending::add`] will read, so that it is in
-    /// the cache: for all keys one place after the other, so that their cache misses overlap.
+    /// the cache: first the keys of all entries, then their last notes, so that their cache misses overlap.
     pub(super) fn find<'d>(
         &self,
         decisions: impl Iterator<Item = (u32, TrackedDecision<'d>)>,
@@ -257,13 +257,13 @@ impl PendingKey {
     }
 }
 
-/// In the byte of a note before its cost: whether it has a text. The lower bits are the number of the
-/// answer, and three bits with the size of the cost.
-const HAS_TEXT: u8 = 1 << 6;
+/// A byte of a note has, from its lowest bit: the size of the cost, the number of the answer, and whether
+/// the note has a text.
 const SIZE_BITS: u32 = 3;
+const HAS_TEXT: u8 = 1 << 6;
 
 /// Notes as bytes. Each has its size before it, in two bytes. Then follow its time in µs in seven bytes,
-/// a byte for its answer, its cost without leading zeros, and the client's note; numbers are big-endian.
+/// the byte with its answer, its cost without leading zeros, and its text; numbers are big-endian.
 fn write_notes(notes: &[Note]) -> Vec<u8> {
     let mut list = Vec::new();
     for Note { time, cost, answer, text } in notes {
@@ -386,8 +386,10 @@ mod tests {
         for text in [None, Some(""), Some(":"), Some("user:7 \n ü")] {
             for answer in NoteAnswer::ALL {
                 let time = tollgate::Timestamp::from_micros(1_763_650_000_123_456);
-                let text = text.map(Into::into);
-                notes.push(Note { time, cost: 9_007_199_254_740_991, answer, text });
+                let text: Option<Box<str>> = text.map(Into::into);
+                for cost in [0, 1, 255, 256, 9_007_199_254_740_991] {
+                    notes.push(Note { time, cost, answer, text: text.clone() });
+                }
             }
         }
         let mut list = write_notes(&notes);

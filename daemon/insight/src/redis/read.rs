@@ -11,7 +11,7 @@ use tollgate_redis::{Script, ScriptReply};
 use tollgate_state::{Failure, FailureKind};
 
 use super::pending::parse_notes;
-use super::{RedisStorage, malformed};
+use super::{RECORD_KIND, RedisStorage, malformed};
 use crate::memory::compare;
 use crate::query::{KeysQuery, Order, Position};
 use crate::record::{Interval, KeyRecord, KeyUsage, Timeline, Usage};
@@ -122,16 +122,14 @@ impl RedisStorage {
         let calls = chunks.map(|(partition, keys)| async move {
             let names: Vec<_> = keys
                 .iter()
-                .map(|key| self.store.extension_name(partition, &tracked.name, "k", key))
+                .map(|key| self.store.extension_name(partition, &tracked.name, RECORD_KIND, key))
                 .collect();
             let reply = self.query(partition, &USAGE, &names, &[]).await?;
-            let ScriptReply::List(fields) = reply else { return Err(malformed()) };
+            let ScriptReply::List(rows) = reply else { return Err(malformed()) };
             let mut usages = Vec::new();
-            for (key, field) in keys.iter().zip(fields) {
-                match field {
-                    ScriptReply::Bytes(field) => usages.push((Box::from(*key), usage(&field)?)),
-                    ScriptReply::Nil => {}
-                    _ => return Err(malformed()),
+            for (key, row) in keys.iter().zip(rows) {
+                if let [Some(times), Some(counts)] = &optional_words(row)?[..] {
+                    usages.push((Box::from(*key), usage(times, counts)?));
                 }
             }
             Ok(usages)
@@ -169,7 +167,7 @@ impl RedisStorage {
         now: Timestamp,
     ) -> Result<Option<KeyRecord>, Failure> {
         let partition = self.store.partition_of(key);
-        let name = self.store.extension_name(partition, &tracked.name, "k", key);
+        let name = self.store.extension_name(partition, &tracked.name, RECORD_KIND, key);
         let reply = self.query(partition, &RECORD, &[name], &[]).await?;
         let fields = words(reply)?;
         if fields.is_empty() {
@@ -189,21 +187,35 @@ pub(super) fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
     list.into_iter().map(word).collect()
 }
 
+/// The texts of a list, where some may be absent.
+pub(super) fn optional_words(reply: ScriptReply) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+    let ScriptReply::List(list) = reply else { return Err(malformed()) };
+    let word = |reply| match reply {
+        ScriptReply::Bytes(bytes) => Ok(Some(bytes)),
+        ScriptReply::Nil => Ok(None),
+        _ => Err(malformed()),
+    };
+    list.into_iter().map(word).collect()
+}
+
 pub(super) fn number(word: &[u8]) -> Result<u64, Failure> {
     str::from_utf8(word).ok().and_then(|text| text.parse().ok()).ok_or_else(malformed)
 }
 
-/// The totals of a record; what follows them is for the script that writes it.
-pub(super) fn usage(field: &[u8]) -> Result<Usage, Failure> {
-    let mut numbers = field.split(|byte| *byte == b':').map(number);
-    let mut next = || numbers.next().unwrap_or_else(|| Err(malformed()));
-    Ok(Usage {
-        first_seen: Timestamp::from_micros(next()?),
-        last_seen: Timestamp::from_micros(next()?),
-        allowed: next()?,
-        denied: next()?,
-        cost: next()?,
-    })
+/// The totals of a record.
+pub(super) fn usage(times: &[u8], counts: &[u8]) -> Result<Usage, Failure> {
+    // The script that writes the record needs what follows the times.
+    let (&[first, last, ..], &[allowed, denied, cost]) = (&*numbers(times)?, &*numbers(counts)?)
+    else {
+        return Err(malformed());
+    };
+    let [first_seen, last_seen] = [first, last].map(Timestamp::from_micros);
+    Ok(Usage { first_seen, last_seen, allowed, denied, cost })
+}
+
+/// The numbers of a field.
+fn numbers(field: &[u8]) -> Result<Vec<u64>, Failure> {
+    field.split(|byte| *byte == b':').map(number).collect()
 }
 
 fn parse_record(
@@ -213,7 +225,8 @@ fn parse_record(
 ) -> Result<KeyRecord, Failure> {
     let (pairs, _) = fields.as_chunks::<2>();
     let get = |name: &[u8]| pairs.iter().find(|[field, _]| field == name).map(|[_, value]| value);
-    let usage = get(b"u").map_or(Err(malformed()), |field| usage(field))?;
+    let (Some(times), Some(counts)) = (get(b"u"), get(b"c")) else { return Err(malformed()) };
+    let usage = usage(times, counts)?;
     let track = &tracked.track;
     let notes = get(b"r").map_or(Some(Vec::new()), |list| parse_notes(list));
     let mut recent = notes.ok_or_else(malformed)?;
@@ -233,8 +246,7 @@ fn parse_record(
 
 /// An interval: its start in seconds, allowed, denied and cost.
 fn interval(value: &[u8]) -> Result<Interval, Failure> {
-    let parts = value.split(|byte| *byte == b':').map(number).collect::<Result<Vec<_>, _>>()?;
-    let [start, allowed, denied, cost] = parts[..] else { return Err(malformed()) };
+    let [start, allowed, denied, cost] = numbers(value)?[..] else { return Err(malformed()) };
     let start = Timestamp::from_micros(start.saturating_mul(1_000_000));
     Ok(Interval { start, allowed, denied, cost })
 }

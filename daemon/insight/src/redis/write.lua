@@ -8,15 +8,18 @@
 -- is tracked, how long the writer is remembered in ms, whether records have the state of an observer. Then
 -- for each record: first and last time, allowed, denied, cost, the number of intervals and of notes; with
 -- states the expected and the new state; for each interval its start in s, allowed, denied and cost; the
--- notes in one text, the oldest first, each with its length in two bytes before it.
+-- notes in one text, the oldest first, each with its length before it, in two bytes, the higher one first.
 -- Reply: the number of evicted keys, or -1 if the batch was executed before. With states a list: this
 -- number, then the allowed requests and the last time of each record; in place of the requests -1 if another
 -- observer has written the record, and -2 if it was evicted or has expired.
 --
--- A record is a hash, with few fields because each takes memory and time. `u` has the totals: first and last
--- time, allowed, denied, cost, the number and the length of intervals, and the number of notes, separated by
--- colons. `t` and a number is an interval: its start, allowed, denied and cost. `r` has the notes, and `o`
--- the state of an observer.
+-- A record is a hash, with few fields because each takes memory and time. Numbers in a field are separated by
+-- colons, and have at most 64 bytes together, because Redis stores a hash with a longer field in more memory:
+-- `u`: the first and the last time, the number and the length of intervals, the number of notes
+-- `c`: allowed, denied, cost
+-- `t` and a number: the start of an interval, allowed, denied and cost
+-- `r`: the notes
+-- `o`: the state of an observer
 local writer, seen, used, denied = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if tonumber(redis.call('GET', writer) or '0') >= tonumber(ARGV[1]) then
   return -1
@@ -28,7 +31,6 @@ local prefix, keep, max_keys = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local notes, intervals, length = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local has_usage, has_states = ARGV[8] == '1', ARGV[10] == '1'
 local shape = ARGV[6] .. ':' .. ARGV[7]
-local TOTALS = '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+):(%d+)$'
 local position = 11
 
 local function take()
@@ -72,11 +74,11 @@ end
 -- this write was lost.
 local totals = {}
 local function accepts_write(name, expected, new)
-  local stored, record = unpack(redis.call('HMGET', name, 'o', 'u'))
+  local stored, times, counts = unpack(redis.call('HMGET', name, 'o', 'u', 'c'))
   if (stored or '') == expected then
     return true
   end
-  local _, last, allowed = string.match(record or '', TOTALS)
+  local last, allowed = string.match(times or '', ':(%d+)'), string.match(counts or '', '^%d+')
   totals[#totals + 1] = stored == new and allowed or last and '-1' or '-2'
   totals[#totals + 1] = last or '0'
   return false
@@ -98,7 +100,7 @@ local function write(name)
       return
     end
   end
-  local fields, parts = { 'u' }, {}
+  local fields, parts = { 'u', 'c' }, {}
   for i = 1, interval_count do
     local part = { start = take(), allowed = take(), denied = take(), cost = take() }
     part.field = 't' .. text((tonumber(part.start) / length) % intervals)
@@ -112,10 +114,11 @@ local function write(name)
   local old = redis.call('HMGET', name, unpack(fields))
   local old_count = 0
   if old[1] then
-    local f, l, a, d, c, s, n = string.match(old[1], TOTALS)
+    local f, l, s, n = string.match(old[1], '^(%d+):(%d+):(%d+:%d+):(%d+)$')
+    local a, d, c = string.match(old[2], '^(%d+):(%d+):(%d+)$')
     if s ~= shape then
       reshape(name)
-      for i = 2, 1 + interval_count do
+      for i = 3, 2 + interval_count do
         old[i] = false
       end
     end
@@ -127,7 +130,7 @@ local function write(name)
     end
     allowed, refused, cost, old_count = sum(a, allowed), sum(d, refused), sum(c, cost), tonumber(n)
   end
-  if old_count > 0 and #fields > 1 + interval_count then
+  if old_count > 0 and #fields > 2 + interval_count then
     count = count + old_count
     list = old[#fields] .. list
   end
@@ -136,7 +139,7 @@ local function write(name)
   local places = {}
   for i = 1, interval_count do
     local part = parts[i]
-    local stored = places[part.field] or old[1 + i]
+    local stored = places[part.field] or old[2 + i]
     local start, a, d, c
     if stored then
       start, a, d, c = string.match(stored, '^(%d+):(%d+):(%d+):(%d+)$')
@@ -161,7 +164,9 @@ local function write(name)
     new[#new + 1] = newest_notes(list, count)
   end
   new[#new + 1] = 'u'
-  new[#new + 1] = table.concat({ first, last, allowed, refused, cost, shape, old_count }, ':')
+  new[#new + 1] = table.concat({ first, last, shape, old_count }, ':')
+  new[#new + 1] = 'c'
+  new[#new + 1] = table.concat({ allowed, refused, cost }, ':')
   if state then
     new[#new + 1] = 'o'
     new[#new + 1] = state

@@ -225,6 +225,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Model {
         counts: Counts,
+        first_seen: u64,
         last_seen: u64,
         intervals: Vec<Interval>,
         notes: Vec<Note>,
@@ -236,6 +237,7 @@ mod tests {
             let allowed = u64::from(answer.is_allowed());
             let counts = Counts { allowed, denied: 1 - allowed, cost: granted };
             self.counts.add(counts);
+            self.first_seen = self.first_seen.min(time);
             self.last_seen = self.last_seen.max(time);
             if tracked.interval > 0 {
                 let start = time - time % INTERVAL;
@@ -261,16 +263,17 @@ mod tests {
         let few = tracked("{ recent: 8, usage: true, timeline: 5m by 1m }");
         let many = tracked("{ recent: 20, usage: true, timeline: 5m by 1m }");
         let start = 30_000_000 * INTERVAL;
-        let (mut tally, mut model, mut bytes) = (Tally::new(start), Model::default(), 0);
+        let mut model = Model { first_seen: start, ..Model::default() };
+        let (mut tally, mut bytes) = (Tally::new(start), 0);
         let mut random = fastrand::Rng::with_seed(7);
         for number in 0..20_000_u64 {
             let tracked = if number % 4_000 > 2_000 { &many } else { &few };
-            let late = if random.u8(..) < 200 { 0 } else { random.u64(..3 * INTERVAL) };
+            let late = if random.u8(..) < 200 { 0 } else { random.u64(..6 * INTERVAL) };
             let text = format!("note {number}");
             let has_text = number % 3_000 > 1_500 && random.bool();
             let decision = TrackedDecision {
                 key: b"",
-                time: start + number * INTERVAL / 50 + 3 * INTERVAL - late,
+                time: start + number * INTERVAL / 50 + 6 * INTERVAL - late,
                 cost: if random.bool() { MAX_TOTAL } else { random.u64(..100) },
                 granted: random.u64(..100),
                 answer: NoteAnswer::ALL[random.usize(..5)],
@@ -281,9 +284,14 @@ mod tests {
             let usage = tally.usage();
             let Counts { allowed, denied, cost } = model.counts;
             assert_eq!([usage.allowed, usage.denied, usage.cost], [allowed, denied, cost]);
-            assert_eq!(usage.last_seen.as_micros(), model.last_seen);
+            let seen = [usage.first_seen, usage.last_seen].map(Timestamp::as_micros);
+            assert_eq!(seen, [model.first_seen, model.last_seen]);
             assert_eq!(tally.intervals().collect::<Vec<_>>(), model.intervals, "{number}");
             assert_eq!(tally.notes(), model.notes, "{number}");
+            let texts: usize =
+                model.notes.iter().flat_map(|note| &note.text).map(|t| t.len()).sum();
+            let allocated = tally.rest.as_ref().map_or(0, |rest| rest.texts.bytes());
+            assert!((texts..=texts + 32 * size_of::<Box<str>>()).contains(&allocated), "{number}");
             assert_eq!(bytes, tally.bytes());
         }
         assert!(tally.notes.bytes() <= 20 * 16, "{}", tally.notes.bytes());
