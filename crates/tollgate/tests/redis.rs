@@ -206,7 +206,8 @@ async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     let server = Server::start();
     // The breaker may open before the third request.
     let options = RedisOptions { breaker: false, ..RedisOptions::default() };
-    let builder = Limiter::builder().deadline(Duration::from_millis(15)).redis_options(options);
+    // Long enough for a busy machine to refuse the third request before it is too late.
+    let builder = Limiter::builder().deadline(Duration::from_millis(100)).redis_options(options);
     let limiter = builder.open(&server.url()).await.unwrap();
     let closed = policy("10/h");
     let open = policy("10/h log").with_on_store_error(OnStoreError::Allow);
@@ -221,11 +222,9 @@ async fn a_hanging_server_delays_no_decision_beyond_the_deadline() {
     strictest.decisions.iter().for_each(|decision| assert_degraded(decision, false));
     // Three deadlines, and extra time for a busy machine; less than three call timeouts.
     assert!(started.elapsed() < Duration::from_millis(1_200), "{:?}", started.elapsed());
-    // Two calls are in flight, so that the third is not sent. On a busy machine it may be too late before.
-    let errors = limiter.stats().errors;
-    assert_eq!(errors.values().sum::<u64>(), 3);
-    let kinds = [FailureKind::Deadline, FailureKind::Overloaded];
-    assert!(errors.keys().all(|kind| kinds.contains(kind)), "{errors:?}");
+    // Two calls are in flight; the third was not sent.
+    let errors = [(FailureKind::Deadline, 2), (FailureKind::Overloaded, 1)];
+    assert_eq!(limiter.stats().errors, errors.into());
     assert_eq!((limiter.stats().degraded_allowed, limiter.stats().degraded_denied), (1, 3));
     server.resume();
     wait_until("an answer", async || !limiter.check(&closed, key()).await.degraded).await;

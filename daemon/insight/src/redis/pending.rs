@@ -295,7 +295,8 @@ pub(super) fn parse_notes(mut list: &[u8]) -> Option<Vec<Note>> {
     list.is_empty().then_some(notes)
 }
 
-/// The note; absent if it is malformed, and [`None`] if its answer is unknown.
+/// Parses a note; absent if it is malformed. The inner value is absent if this version does not know its
+/// answer.
 fn parse_note(note: &[u8]) -> Option<Option<Note>> {
     let (time, rest) = note.split_at_checked(7)?;
     let (kind, rest) = rest.split_first()?;

@@ -179,12 +179,7 @@ impl RedisStorage {
 
 /// The texts of a list.
 pub(super) fn words(reply: ScriptReply) -> Result<Vec<Vec<u8>>, Failure> {
-    let ScriptReply::List(list) = reply else { return Err(malformed()) };
-    let word = |reply| match reply {
-        ScriptReply::Bytes(bytes) => Ok(bytes),
-        _ => Err(malformed()),
-    };
-    list.into_iter().map(word).collect()
+    optional_words(reply)?.into_iter().map(|word| word.ok_or_else(malformed)).collect()
 }
 
 /// The texts of a list, where some may be absent.
