@@ -2,11 +2,14 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::mem;
 use std::os::unix::process::CommandExt;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -74,6 +77,58 @@ pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Re
             line.clear();
         }
     }
+    succeeded(child.wait()?, &command)
+}
+
+/// Runs the commands at the same time, and passes each line of their output to `read`. The output of one
+/// command is printed up to a line for which `ends` holds before that of another.
+pub(crate) fn read_lines_of_all(
+    commands: Vec<Command>,
+    ends: fn(&str) -> bool,
+    mut read: impl FnMut(&str),
+) -> Result<()> {
+    for command in &commands {
+        println!("$ {}", display(command));
+    }
+    let (sender, blocks) = mpsc::channel();
+    let follow = |command| {
+        let sender = sender.clone();
+        thread::spawn(move || send_blocks(command, ends, &sender))
+    };
+    let followed: Vec<_> = commands.into_iter().map(follow).collect();
+    // The blocks end when each thread has dropped its sender.
+    drop(sender);
+    for block in blocks {
+        print!("{block}");
+        block.split_inclusive('\n').for_each(&mut read);
+    }
+    let finish = |thread: JoinHandle<_>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+    let ended: Vec<Result<()>> = followed.into_iter().map(finish).collect();
+    ended.into_iter().collect()
+}
+
+/// Runs it and sends its output, both streams together, in blocks up to a line for which `ends` holds.
+fn send_blocks(
+    mut command: Command,
+    ends: fn(&str) -> bool,
+    blocks: &Sender<String>,
+) -> Result<()> {
+    let (output, input) = io::pipe()?;
+    let spawned = command.stdout(input.try_clone()?).stderr(input).spawn();
+    let mut child = spawned.with_context(|| format!("cannot start {}", display(&command)))?;
+    // The output ends when nobody can write to it any more, so this process must not be able to.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut output = BufReader::new(output);
+    let (mut block, mut line) = (String::new(), Vec::new());
+    while output.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        block += &text;
+        if ends(&text) {
+            blocks.send(mem::take(&mut block))?;
+        }
+        line.clear();
+    }
+    blocks.send(block)?;
     succeeded(child.wait()?, &command)
 }
 
@@ -197,6 +252,28 @@ mod tests {
             read_lines(shell("echo one; printf two; exit 3"), |line| lines.push(line.to_owned()));
         assert_eq!(lines, ["one\n", "two"]);
         assert!(failed.unwrap_err().to_string().contains("exit status: 3"));
+    }
+
+    #[test]
+    fn commands_run_at_once_and_their_output_is_read_in_blocks() {
+        let folder = env::temp_dir().join(format!("xtask-at-once-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        // Each waits for the file of the other.
+        let script = |own: &str, other: &str| {
+            let place = folder.display();
+            let wait = format!("until test -e {place}/{other}; do sleep 0.01; done");
+            shell(&format!(
+                "echo {own}1; touch {place}/{own}; {wait}; echo {own}2 >&2; echo end; printf {own}3"
+            ))
+        };
+        let commands = vec![script("a", "b"), script("b", "a"), shell("echo end; exit 3")];
+        let mut output = String::new();
+        let failed = read_lines_of_all(commands, |line| line == "end\n", |line| output += line);
+        for block in ["a1\na2\nend\n", "b1\nb2\nend\n", "a3", "b3"] {
+            assert!(output.contains(block), "{output}");
+        }
+        assert!(failed.unwrap_err().to_string().contains("exit status: 3"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -37,11 +37,9 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     skipped.note_unless_ci("the tests in network namespaces", deps::programs(&["ip"]))?;
 
     let mut steps = Steps::default();
-    let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
-    // With the feature `otlp`: a second build without it would take minutes. `cargo xtask check` compiles
-    // the default features.
-    run("tests", cargo_test(&root, "--workspace --features tollgate-cli/otlp --no-fail-fast"));
+    steps.run_tests("tests", |tally| test_workspace(&root, tally));
     if !fast {
+        let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
         // All others have TLS, which the daemon enables.
         run(
             "Redis without TLS",
@@ -56,6 +54,36 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     Ok(report(&steps, &skipped))
 }
 
+/// With the feature `otlp`: a second build without it would take minutes. `cargo xtask check` compiles the
+/// default features.
+const WORKSPACE: &str = "--workspace --features tollgate-cli/otlp";
+
+/// The tests of the workspace in parts of about the same time, and how many tests of each run at a time for
+/// each core. Those of gateways wait most of the time.
+const PARTS: [(&str, usize); 5] = [
+    ("--lib --bins --test [!a-r]*", 1),
+    ("--test [a-e]*", 1),
+    ("--test [fh-r]*", 1),
+    ("--test g*", 3),
+    ("--doc", 1),
+];
+
+/// Runs all parts at the same time: most tests wait for servers, and Cargo starts one binary after another.
+fn test_workspace(root: &Path, tally: &mut Tally) -> Result<()> {
+    process::run(cargo_test(root, &format!("{WORKSPACE} --no-run")))?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    let part = |(targets, per_core): &(_, usize)| {
+        let mut test = cargo_test(root, &format!("{WORKSPACE} --no-fail-fast {targets}"));
+        test.env("RUST_TEST_THREADS", (per_core * cores).to_string());
+        test
+    };
+    let is_end_of_binary = |line: &str| line.starts_with("test result:");
+    let parts = PARTS.iter().map(part).collect();
+    process::read_lines_of_all(parts, is_end_of_binary, |line| tally.read(line))?;
+    ensure!(!tally.is_empty(), "no test ran");
+    Ok(())
+}
+
 /// The tests with programs that take minutes to install.
 fn test_peers(root: &Path) -> Result<ExitCode> {
     deps::redis_server()?;
@@ -64,7 +92,7 @@ fn test_peers(root: &Path) -> Result<ExitCode> {
     for peer in &deps::PEERS {
         let installed = (peer.install)(root);
         if installed.is_ok() {
-            let arguments = format!("--workspace --features tollgate-cli/otlp {}", peer.tests);
+            let arguments = format!("{WORKSPACE} {}", peer.tests);
             let command = cargo_test(root, &arguments);
             steps.run_tests(peer.name, |tally| count(command, tally));
         }
@@ -87,20 +115,12 @@ fn count(command: Command, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` with arguments that are separated by spaces. Twice as many tests run at a time as there
-/// are cores: most of them wait for servers.
+/// `cargo test` with arguments that are separated by spaces.
 fn cargo_test(root: &Path, arguments: &str) -> Command {
     let mut test = process::cargo(root, "test");
     test.args(arguments.split(' '));
-    if std::env::var_os(THREADS).is_none() {
-        let cores = available_parallelism().map_or(1, usize::from);
-        test.env(THREADS, (2 * cores).to_string());
-    }
     test
 }
-
-/// The variable with the number of tests that run at a time.
-const THREADS: &str = "RUST_TEST_THREADS";
 
 /// Explores all interleavings of threads in the memory store's table. The flags differ from those
 /// of other builds, hence a separate target folder.
