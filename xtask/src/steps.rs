@@ -58,6 +58,11 @@ impl Steps {
         self.finished.push(Step { name, elapsed: stopwatch.elapsed(), tally, failure });
     }
 
+    /// Adds the steps that ran elsewhere.
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.finished.append(&mut others.finished);
+    }
+
     pub(crate) fn all_passed(&self) -> bool {
         self.finished.iter().all(|step| step.failure.is_none() && step.tally.failed == 0)
     }

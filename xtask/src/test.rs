@@ -1,8 +1,9 @@
 //! `cargo xtask test`: all tests.
 
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 
 use anyhow::{Result, ensure};
 
@@ -39,17 +40,19 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let mut steps = Steps::default();
     steps.run_tests("tests", |tally| test_workspace(&root, tally));
     if !fast {
-        let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
-        // All others have TLS, which the daemon enables.
-        run(
-            "Redis without TLS",
-            cargo_test(&root, "--package tollgate --features redis --lib url"),
-        );
-        run("loom", loom(&root));
-        run("crashes", crashes(&root));
-        run("fresh project", fresh_project(&root));
-        bench::check_hot_paths(&root, &mut steps, &mut skipped)?;
-        steps.run("mutants", || mutants::check(&root, ""));
+        // Most of the time a mutant keeps one core busy.
+        let mutants = thread::spawn({
+            let root = root.clone();
+            move || {
+                let mut steps = Steps::default();
+                steps.run("mutants", || mutants::check(&root, ""));
+                steps
+            }
+        });
+        test_other_builds(&root, &mut steps);
+        let hot_paths = bench::check_hot_paths(&root, &mut steps, &mut skipped);
+        steps.append(mutants.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        hot_paths?;
     }
     Ok(report(&steps, &skipped))
 }
@@ -82,6 +85,16 @@ fn test_workspace(root: &Path, tally: &mut Tally) -> Result<()> {
     process::read_lines_of_all(parts, is_end_of_binary, |line| tally.read(line))?;
     ensure!(!tally.is_empty(), "no test ran");
     Ok(())
+}
+
+/// The tests that need other features, flags or profiles than those of the workspace.
+fn test_other_builds(root: &Path, steps: &mut Steps) {
+    let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
+    // All others have TLS, which the daemon enables.
+    run("Redis without TLS", cargo_test(root, "--package tollgate --features redis --lib url"));
+    run("loom", loom(root));
+    run("crashes", crashes(root));
+    run("fresh project", fresh_project(root));
 }
 
 /// The tests with programs that take minutes to install.
@@ -132,7 +145,7 @@ fn loom(root: &Path) -> Command {
 
 /// Follows the README of the middleware in a new project, which is compiled from scratch.
 fn fresh_project(root: &Path) -> Command {
-    cargo_test(root, "--package tollgate-tower --test fresh_project -- --ignored")
+    cargo_test(root, &format!("{WORKSPACE} --test fresh_project -- --ignored"))
 }
 
 /// Kills a process while it writes snapshots, a hundred times.
