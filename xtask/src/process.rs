@@ -116,7 +116,7 @@ fn send_blocks(
     let (output, input) = io::pipe()?;
     let spawned = command.stdout(input.try_clone()?).stderr(input).spawn();
     let mut child = spawned.with_context(|| format!("cannot start {}", display(&command)))?;
-    // The output ends when nobody can write to it any more, so this process must not be able to.
+    // The output ends when no process can write to it any more, so this one must not be able to.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut output = BufReader::new(output);
     let (mut block, mut line) = (String::new(), Vec::new());
