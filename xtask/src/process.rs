@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::mem;
 use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// `cargo SUBCOMMAND` in `root`, in CI with `--locked`.
 pub(crate) fn cargo(root: &Path, subcommand: &str) -> Command {
@@ -81,19 +81,21 @@ pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Re
 }
 
 /// Runs the commands at the same time, and passes each line of their output to `read`. The output of one
-/// command is printed up to a line for which `ends` holds before that of another.
+/// command is printed up to a line for which `ends` holds before that of another. The error names each
+/// command that failed.
 pub(crate) fn read_lines_of_all(
     commands: Vec<Command>,
     ends: fn(&str) -> bool,
     mut read: impl FnMut(&str),
 ) -> Result<()> {
-    for command in &commands {
-        println!("$ {}", display(command));
-    }
     let (sender, blocks) = mpsc::channel();
     let follow = |command| {
+        println!("$ {}", display(&command));
         let sender = sender.clone();
-        thread::spawn(move || send_blocks(command, ends, &sender))
+        thread::spawn(move || {
+            let shown = display(&command);
+            send_blocks(command, ends, &sender).with_context(|| shown)
+        })
     };
     let followed: Vec<_> = commands.into_iter().map(follow).collect();
     // The blocks end when each thread has dropped its sender.
@@ -104,22 +106,21 @@ pub(crate) fn read_lines_of_all(
     }
     let finish = |thread: JoinHandle<_>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
     let ended: Vec<Result<()>> = followed.into_iter().map(finish).collect();
-    ended.into_iter().collect()
+    let failures = ended.into_iter().filter_map(Result::err).map(|error| format!("{error:#}"));
+    let failures: Vec<String> = failures.collect();
+    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    Ok(())
 }
 
-/// Runs it and sends its output, both streams together, in blocks up to a line for which `ends` holds.
+/// Runs it and sends its standard output in blocks up to a line for which `ends` holds.
 fn send_blocks(
     mut command: Command,
     ends: fn(&str) -> bool,
     blocks: &Sender<String>,
 ) -> Result<()> {
-    let (output, input) = io::pipe()?;
-    let spawned = command.stdout(input.try_clone()?).stderr(input).spawn();
-    let mut child = spawned.with_context(|| format!("cannot start {}", display(&command)))?;
-    // The output ends when no process can write to it any more, so this one must not be able to.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut output = BufReader::new(output);
-    let (mut block, mut line) = (String::new(), Vec::new());
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().context("standard output is not piped")?;
+    let (mut output, mut block, mut line) = (BufReader::new(output), String::new(), Vec::new());
     while output.read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(&line);
         block += &text;
@@ -263,16 +264,17 @@ mod tests {
             let place = folder.display();
             let wait = format!("until test -e {place}/{other}; do sleep 0.01; done");
             shell(&format!(
-                "echo {own}1; touch {place}/{own}; {wait}; echo {own}2 >&2; echo end; printf {own}3"
+                "echo {own}1; touch {place}/{own}; {wait}; echo {own}2; echo end; printf {own}3"
             ))
         };
-        let commands = vec![script("a", "b"), script("b", "a"), shell("echo end; exit 3")];
+        let commands = vec![script("a", "b"), script("b", "a"), shell("exit 3"), shell("exit 4")];
         let mut output = String::new();
         let failed = read_lines_of_all(commands, |line| line == "end\n", |line| output += line);
         for block in ["a1\na2\nend\n", "b1\nb2\nend\n", "a3", "b3"] {
             assert!(output.contains(block), "{output}");
         }
-        assert!(failed.unwrap_err().to_string().contains("exit status: 3"));
+        let failed = failed.unwrap_err().to_string();
+        assert!(failed.contains("exit status: 3") && failed.contains("exit status: 4"), "{failed}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -58,7 +58,7 @@ impl Steps {
         self.finished.push(Step { name, elapsed: stopwatch.elapsed(), tally, failure });
     }
 
-    /// Adds the steps that ran elsewhere.
+    /// Adds the steps that ran on another thread.
     pub(crate) fn append(&mut self, mut others: Self) {
         self.finished.append(&mut others.finished);
     }

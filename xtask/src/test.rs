@@ -40,19 +40,18 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let mut steps = Steps::default();
     steps.run_tests("tests", |tally| test_workspace(&root, tally));
     if !fast {
-        // Most of the time a mutant keeps one core busy.
-        let mutants = thread::spawn({
-            let root = root.clone();
-            move || {
+        // A mutant keeps one core busy most of the time.
+        thread::scope(|scope| {
+            let mutants = scope.spawn(|| {
                 let mut steps = Steps::default();
                 steps.run("mutants", || mutants::check(&root, ""));
                 steps
-            }
-        });
-        test_other_builds(&root, &mut steps);
-        let hot_paths = bench::check_hot_paths(&root, &mut steps, &mut skipped);
-        steps.append(mutants.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        hot_paths?;
+            });
+            test_other_builds(&root, &mut steps);
+            let hot_paths = bench::check_hot_paths(&root, &mut steps, &mut skipped);
+            steps.append(mutants.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            hot_paths
+        })?;
     }
     Ok(report(&steps, &skipped))
 }
@@ -71,18 +70,24 @@ const PARTS: [(&str, usize); 5] = [
     ("--doc", 1),
 ];
 
+/// The variable with the number of tests that run at a time.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 /// Runs all parts at the same time: most tests wait for servers, and Cargo starts one binary after another.
 fn test_workspace(root: &Path, tally: &mut Tally) -> Result<()> {
     process::run(cargo_test(root, &format!("{WORKSPACE} --no-run")))?;
     let cores = available_parallelism().map_or(1, usize::from);
     let part = |(targets, per_core): &(_, usize)| {
         let mut test = cargo_test(root, &format!("{WORKSPACE} --no-fail-fast {targets}"));
-        test.env("RUST_TEST_THREADS", (per_core * cores).to_string());
+        if std::env::var_os(THREADS).is_none() {
+            test.env(THREADS, (per_core * cores).to_string());
+        }
         test
     };
-    let is_end_of_binary = |line: &str| line.starts_with("test result:");
+    // The second names a test that hangs.
+    let ends = |line: &str| line.starts_with("test result:") || line.contains("has been running");
     let parts = PARTS.iter().map(part).collect();
-    process::read_lines_of_all(parts, is_end_of_binary, |line| tally.read(line))?;
+    process::read_lines_of_all(parts, ends, |line| tally.read(line))?;
     ensure!(!tally.is_empty(), "no test ran");
     Ok(())
 }
@@ -153,4 +158,24 @@ fn crashes(root: &Path) -> Command {
     let mut test = cargo_test(root, "--package tollgate-state --release --test crash");
     test.env("TOLLGATE_CRASHES", "100");
     test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_integration_test_is_in_one_part() {
+        let patterns = PARTS.iter().filter_map(|(targets, _)| targets.split_once("--test "));
+        for (_, pattern) in patterns.clone() {
+            assert!(!pattern.contains(' '), "{pattern}");
+        }
+        let cases: String =
+            patterns.map(|(_, one)| format!("case $x in {one}) echo $x;; esac; ")).collect();
+        let mut shell = Command::new("sh");
+        let names = "a b c d e f g h i j k l m n o p q r s t u v w x y z A Z 0 9 _";
+        shell.args(["-c", &format!("for x in {names}; do {cases} done")]);
+        let matched = process::output(shell).unwrap();
+        assert_eq!(matched.split_whitespace().collect::<Vec<_>>().join(" "), names);
+    }
 }

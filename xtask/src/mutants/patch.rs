@@ -17,10 +17,6 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 
-/// Runs if a patch names no command.
-const DEFAULT_COMMAND: &str =
-    "cargo test -p tollgate-algorithms -p tollgate-state -p tollgate-conformance --quiet";
-
 #[derive(Debug)]
 pub(super) struct Patch {
     /// The name of the file without its extension.
@@ -81,7 +77,8 @@ fn parse_header(header: &[&str]) -> Result<(String, TestCommand)> {
         }
     }
     let breaks = breaks.filter(|text| !text.is_empty()).context("`breaks:` is missing")?;
-    Ok((breaks, TestCommand::parse(command.as_deref().unwrap_or(DEFAULT_COMMAND))?))
+    let command = command.context("`caught-by:` is missing")?;
+    Ok((breaks, TestCommand::parse(&command)?))
 }
 
 /// `key: value` lines; an indented line continues the value above.
@@ -184,7 +181,6 @@ mod tests {
         assert_eq!(patch.breaks, "the fraction is lost");
         assert_eq!(patch.command.to_string(), "cargo test -p core -- bucket");
         assert_eq!(patch.touches, ["src/a.rs"]);
-        assert_eq!(parsed("breaks: a: b\n").unwrap().command.to_string(), DEFAULT_COMMAND);
     }
 
     #[test]
@@ -192,6 +188,7 @@ mod tests {
         for header in [
             "",
             "breaks:\n",
+            "breaks: a: b\n",
             "caught-by: cargo test\n",
             "breaks: a\ncaught by: cargo test\n",
             "words\n",

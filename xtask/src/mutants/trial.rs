@@ -108,8 +108,16 @@ fn judge(scratch: &Scratch, patch: &Patch, baseline: &Baseline) -> Result<Verdic
         return Ok(Verdict::Stale(format!("does not compile:\n{}", first_error(&log))));
     }
     let limit = baseline.limit(&patch.command);
-    let run = patch.command.run(&scratch.tree, &scratch.build);
-    Ok(match process::run_within(run, &log, limit)? {
+    let run = || {
+        let run = patch.command.run(&scratch.tree, &scratch.build);
+        process::run_within(run, &log, limit)
+    };
+    let mut exit = run()?;
+    // No test ran: another build held the lock of the target folder.
+    while exit == Exit::TimedOut && !read(&log).contains("running ") {
+        exit = run()?;
+    }
+    Ok(match exit {
         Exit::Succeeded => Verdict::Missed(format!("every test of `{}` passed", patch.command)),
         Exit::Failed => Verdict::Caught(failed_tests(&read(&log))),
         Exit::TimedOut => Verdict::Caught(format!("hung for {} s", limit.as_secs())),

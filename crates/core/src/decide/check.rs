@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::context::CheckContext;
 use super::evaluate::{Evaluation, describe};
+use super::fast_path::check_few_limits;
 use super::operations;
 use crate::algorithm::{Anomalies, Charge};
 use crate::decision::Decision;
@@ -43,7 +44,15 @@ pub fn decide_one(
     anomalies: &mut Anomalies,
 ) -> Decision {
     match *operation {
-        Operation::Check { lease } => check_one(context, lease, now, anomalies),
+        Operation::Check { lease } => {
+            if context.block.is_none()
+                && context.policy.has_few_limits()
+                && let Some(states) = context.state.few_limits_mut(context.policy)
+            {
+                return check_few_limits(context.policy, states, context.cost, now, anomalies);
+            }
+            check_one(context, lease, now, anomalies)
+        }
         Operation::Acquire { lease } => check_one(context, Some(lease), now, anomalies),
         Operation::Peek => {
             let verdict = Verdict::new(context, now, anomalies);

@@ -46,7 +46,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Charges every limit, in each version that the key keeps of it.
+    /// Charges every limit, in each version that the key keeps of it. The evaluation before it has counted
+    /// the anomalies of the states.
     pub(super) fn charge_limits(
         &mut self,
         charge: &Charge,
@@ -57,7 +58,7 @@ impl CheckContext<'_> {
         self.state.drop_ended_ban(now);
         let limits = self.policy.limits().iter();
         for (limit, state) in limits.zip(self.state.limits_mut(self.policy)) {
-            let usage = limit.algorithm.advance_to(state, now, anomalies);
+            let usage = limit.algorithm.advance_to(state, now, &mut Anomalies::default());
             limit.algorithm.charge(state, usage, charge, now, anomalies);
         }
         self.state.charge_detached(self.policy, now, |_, _| charge.cost);
@@ -77,7 +78,7 @@ impl CheckContext<'_> {
         self.migrate(now);
         for (limit, state) in limits.iter().zip(self.state.limits_mut(self.policy)) {
             if limit.counts_denied() {
-                let usage = limit.algorithm.advance_to(state, now, anomalies);
+                let usage = limit.algorithm.advance_to(state, now, &mut Anomalies::default());
                 limit.algorithm.charge_denied(state, usage, charge, now, anomalies);
             }
         }

@@ -38,12 +38,10 @@ impl Evaluation {
         for (index, limit) in policy.limits().iter().enumerate() {
             let bit = 1 << index;
             evaluation.all |= bit;
+            let usage = limit.algorithm.advance_to(state.limit(index), now, anomalies);
             if cost > limit.capacity() {
                 evaluation.exceeds |= bit;
-                continue;
-            }
-            let usage = limit.algorithm.advance_to(state.limit(index), now, anomalies);
-            if limit.algorithm.fits(&usage, cost) {
+            } else if limit.algorithm.fits(&usage, cost) {
                 evaluation.fits |= bit;
                 let delay = duration_until(now, limit.algorithm.acts_at(&usage, cost));
                 evaluation.delay = evaluation.delay.max(delay);
@@ -167,7 +165,7 @@ impl Decision {
     /// Combines the decisions of several limits and marks the binding one: the limit whose capacity
     /// the cost exceeds, else the one with the longest retry, the least remaining, the least
     /// capacity, or the first in canonical order.
-    fn combine(limits: &mut [LimitDecision], now: Timestamp) -> Decision {
+    pub(super) fn combine(limits: &mut [LimitDecision], now: Timestamp) -> Decision {
         let rank = |limit: &LimitDecision| {
             (Reverse(limit.never), Reverse(limit.retry_after), limit.remaining, limit.capacity)
         };

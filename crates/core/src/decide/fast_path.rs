@@ -1,8 +1,8 @@
-//! The fast path: a check of a policy with one limit, on a key that is not blocked. It decides as
-//! the general path does, but reads the state only once.
+//! The fast paths: a check of a policy with one limit or with few, on a key that is not blocked. They decide
+//! as the general path does, but compute the usage of each limit once.
 
 use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, TokenBucket, TokenBucketState};
-use crate::decision::{Decision, Reason};
+use crate::decision::{Decision, Details, LimitDecision, MAX_INLINE_LIMITS, Reason};
 use crate::key::KeyState;
 use crate::limit::Limit;
 use crate::policy::Policy;
@@ -112,5 +112,63 @@ fn check_limit(
         granted: if allowed { cost } else { 0 },
         changed: cost > 0 && (allowed || counted),
         ..Decision::denied(now)
+    }
+}
+
+/// Decides and charges a check of a [policy with few limits](Policy::has_few_limits) on a known key that is
+/// not blocked and has the [states of these limits](KeyState::few_limits_mut) only.
+pub(super) fn check_few_limits(
+    policy: &Policy,
+    states: &mut [LimitState],
+    cost: u64,
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Decision {
+    let limits = policy.limits();
+    let mut usages = [None; MAX_INLINE_LIMITS];
+    let mut few = [LimitDecision::default(); MAX_INLINE_LIMITS];
+    let (mut allowed, mut never, mut delay) = (true, false, Micros::ZERO);
+    for (index, (limit, state)) in limits.iter().zip(&*states).enumerate() {
+        let usage = limit.algorithm.advance_to(state, now, anomalies);
+        let decision = &mut few[index];
+        decision.capacity = limit.capacity();
+        decision.never = cost > decision.capacity;
+        decision.allowed = !decision.never && limit.algorithm.fits(&usage, cost);
+        if decision.allowed {
+            delay = delay.max(duration_until(now, limit.algorithm.acts_at(&usage, cost)));
+        }
+        allowed &= decision.allowed;
+        never |= decision.never;
+        usages[index] = Some(usage);
+    }
+    let charge = Charge { cost, lease: None, log_entries: policy.log_entries() };
+    let mut counted = false;
+    for (index, (limit, state)) in limits.iter().zip(states).enumerate() {
+        let Some(mut usage) = usages[index] else { unreachable!("each limit has a usage") };
+        if allowed {
+            usage = limit.algorithm.charge(state, usage, &charge, now, anomalies);
+        } else if !never && limit.counts_denied() {
+            usage = limit.algorithm.charge_denied(state, usage, &charge, now, anomalies);
+            counted = true;
+        }
+        let decision = &mut few[index];
+        decision.remaining = limit.algorithm.remaining(&usage);
+        decision.reset_after = duration_until(now, limit.algorithm.recovers_at(state, &usage));
+        if !allowed && !decision.never && !limit.algorithm.fits(&usage, cost) {
+            let fits_at = limit.algorithm.fits_at(state, &usage, cost);
+            decision.retry_after = Some(duration_until(now, fits_at));
+        }
+    }
+    let combined = Decision::combine(&mut few[..limits.len()], now);
+    Decision {
+        allowed,
+        reason: if never { Reason::Never } else { Reason::Limit },
+        never,
+        retry_after: combined.retry_after.filter(|_| !never),
+        delay: if allowed { delay } else { Micros::ZERO },
+        granted: if allowed { cost } else { 0 },
+        changed: cost > 0 && (allowed || counted),
+        details: Details::Few(limits.len(), few),
+        ..combined
     }
 }

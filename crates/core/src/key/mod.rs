@@ -171,6 +171,21 @@ impl KeyState {
         if let States::One(one) = &mut self.states { Some(one) } else { None }
     }
 
+    /// The states of the several limits of this very policy, if there is nothing else that a check reads or
+    /// changes.
+    #[inline]
+    pub(crate) fn few_limits_mut(&mut self, policy: &Policy) -> Option<&mut [LimitState]> {
+        let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
+        match &mut self.states {
+            States::Many(many)
+                if is_own && many.detached.is_empty() && many.ban == BanState::Clear =>
+            {
+                Some(&mut many.limits)
+            }
+            _ => None,
+        }
+    }
+
     /// Builds the state of a key that was last charged under `policy`.
     ///
     /// A state that [`Limit::can_hold`] rejects must not be passed.

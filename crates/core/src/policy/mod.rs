@@ -16,6 +16,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
+use crate::decision::MAX_INLINE_LIMITS;
 use crate::error::PolicyError;
 use crate::limit::Limit;
 use crate::notation::{NotationError, parse_limits};
@@ -61,7 +62,8 @@ struct Parts {
     deny: KeyList,
     /// Whether one of the lists has a key.
     lists: bool,
-    single_limit: bool,
+    /// The number of limits if a check involves nothing else; otherwise 0.
+    plain_limits: usize,
     /// A hash of the name, for stores to combine with that of the key.
     name_hash: u64,
 }
@@ -170,7 +172,10 @@ impl Policy {
         let parts = Arc::make_mut(&mut self.0);
         change(parts);
         parts.lists = !parts.allow.is_empty() || !parts.deny.is_empty();
-        parts.single_limit = parts.is_single_limit();
+        let is_bare = !parts.shadow && !parts.lists && parts.ban.is_none();
+        let has_leases = parts.limits.iter().any(Limit::is_concurrent);
+        let is_plain = is_bare && parts.max_keys.is_none() && !has_leases;
+        parts.plain_limits = if is_plain { parts.limits.len() } else { 0 };
         self
     }
 
@@ -313,7 +318,12 @@ impl Policy {
     #[must_use]
     #[inline]
     pub fn is_single_limit(&self) -> bool {
-        self.0.single_limit
+        self.0.plain_limits == 1
+    }
+
+    /// Whether a check involves two to four limits and nothing else.
+    pub(crate) fn has_few_limits(&self) -> bool {
+        (2..=MAX_INLINE_LIMITS).contains(&self.0.plain_limits)
     }
 
     /// Whether this is a shadow policy, which decides and records but never denies.
@@ -415,13 +425,6 @@ fn canonical(mut limits: Vec<Limit>) -> Result<Box<[Limit]>, PolicyError> {
         0 => Err(PolicyError::NoLimit),
         1..=MAX_LIMITS => Ok(limits.into_boxed_slice()),
         many => Err(PolicyError::TooManyLimits(many)),
-    }
-}
-
-impl Parts {
-    fn is_single_limit(&self) -> bool {
-        let bare = !self.shadow && !self.lists && self.ban.is_none() && self.max_keys.is_none();
-        bare && matches!(&*self.limits, [limit] if !limit.is_concurrent())
     }
 }
 

@@ -85,7 +85,7 @@ impl Fields {
             allow,
             deny,
             lists: _,
-            single_limit: _,
+            plain_limits: _,
             name_hash: _,
         } = &*policy.0;
         Fields {

@@ -93,7 +93,7 @@ impl Limiter {
     ///
     /// let limiter = Limiter::memory();
     /// let requests = Policy::named("requests", "60/min")?;
-    /// let tokens = Policy::named("tokens", "10000/min")?;
+    /// let tokens = Policy::named("tokens", "10000/d")?;
     /// let in_flight = Policy::named("in-flight", "4 concurrent lease 60s")?;
     /// let permit = limiter
     ///     .acquire_all(&[

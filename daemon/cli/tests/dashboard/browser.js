@@ -66,6 +66,10 @@ async function open(browser, hash, options = {}) {
   return page;
 }
 
+// Reads the element of a selector. `page.$eval` finds it and reads it in two steps, between which the page may
+// replace it; a replaced element has no lines.
+const read = (page, selector, read) => page.evaluate(`(${read})(document.querySelector(${JSON.stringify(selector)}))`);
+
 const text = (page) => page.evaluate(() => document.body.innerText);
 
 // Waits until the page shows a text. Returns the milliseconds.
@@ -103,7 +107,7 @@ const SCENARIOS = {
     const start = Date.now();
     await denied();
     console.log("a denial is shown within two seconds:", Date.now() - start < 2000);
-    console.log(await page.$eval(".tiles li:nth-child(2)", (tile) => tile.innerText.split("\n").at(-1)));
+    console.log(await read(page, ".tiles li:nth-child(2)", (tile) => tile.innerText.split("\n").at(-1)));
     console.log(await page.$eval("tbody tr", (row) => `${row.cells[0].innerText}, marked: ${row.querySelector("td.marked") !== null}`));
     await page.click("tbody th a");
     await shows(page, "5 allowed and 1 denied since the start");
@@ -148,7 +152,7 @@ const SCENARIOS = {
     console.log("busiest:", await keys());
     await page.click("main tbody th a");
     await shows(page, "Recent requests");
-    console.log(await page.$eval("[aria-label=Usage] dl", (list) =>
+    console.log(await read(page, "[aria-label=Usage] dl", (list) =>
       [...list.children].slice(0, 3).map((pair) => pair.innerText.replace("\n", " ")).join(", ")));
     console.log(await page.$eval("[aria-label='Recent requests'] tbody tr", (row) =>
       [...row.cells].slice(1).map((cell) => cell.innerText).join(" · ")));
