@@ -61,27 +61,12 @@ pub(crate) fn run(mut command: Command) -> Result<()> {
 }
 
 /// Like [`run`], and also passes each line of standard output to `read`.
-pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Result<()> {
-    println!("$ {}", display(&command));
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {}", display(&command)))?;
-    if let Some(output) = child.stdout.take() {
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line)? > 0 {
-            let text = String::from_utf8_lossy(&line);
-            print!("{text}");
-            read(&text);
-            line.clear();
-        }
-    }
-    succeeded(child.wait()?, &command)
+pub(crate) fn read_lines(command: Command, read: impl FnMut(&str)) -> Result<()> {
+    read_lines_of_all(vec![command], |_| true, read)
 }
 
-/// Runs the commands at the same time, and passes each line of their output to `read`. The output of one
-/// command is printed up to a line for which `ends` holds before that of another. The error names each
+/// Runs the commands at the same time, and passes each line of standard output to `read`. The output
+/// of one command is printed up to a line for which `ends` holds before that of another. The error names each
 /// command that failed.
 pub(crate) fn read_lines_of_all(
     commands: Vec<Command>,

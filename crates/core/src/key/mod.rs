@@ -171,8 +171,7 @@ impl KeyState {
         if let States::One(one) = &mut self.states { Some(one) } else { None }
     }
 
-    /// The states of the several limits of this very policy, if there is nothing else that a check reads or
-    /// changes.
+    /// The states of this policy's limits, if they are several and a check reads or changes nothing else.
     #[inline]
     pub(crate) fn few_limits_mut(&mut self, policy: &Policy) -> Option<&mut [LimitState]> {
         let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
