@@ -27,10 +27,9 @@ use tollgate_daemon::ConfigErrors;
 use crate::check::Mode;
 use crate::command::Command;
 
-/// jemalloc serves threads from caches of their own, and returns freed memory to the system.
-#[cfg(not(target_env = "msvc"))]
+/// mimalloc serves threads from heaps of their own, and returns freed memory to the system.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The exit code of every failure; 1 is a denial.
 const FAILURE: u8 = 2;
