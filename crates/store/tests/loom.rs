@@ -1,5 +1,5 @@
 //! The table under every interleaving of its locks:
-//! `RUSTFLAGS="--cfg loom" cargo test -p tollgate-state --release --test loom`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p tollgate-state --profile dev --test loom`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
