@@ -52,6 +52,25 @@ pub(crate) fn new_key() -> Result<Work> {
     Ok(Work { call: Box::new(call), operations: 1 })
 }
 
+/// Independent checks in one call.
+pub(crate) fn check_each() -> Result<Work> {
+    const CHECKS: usize = 64;
+    let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
+    let keys = bench::keys(KEYS);
+    let mut decisions = Vec::new();
+    let mut first = 0;
+    let call = move || {
+        let key = |index| &keys[(first + index) % KEYS];
+        let checks: [_; CHECKS] = std::array::from_fn(|index| Check::new(&policy, key(index)));
+        decisions.clear();
+        limiter.check_each_into(&checks, &mut decisions)?;
+        ensure!(decisions.iter().all(|decision| decision.allowed));
+        first += CHECKS;
+        Ok(())
+    };
+    Ok(Work { call: Box::new(call), operations: CHECKS })
+}
+
 /// Requests of one check each, as a connection pipelines them.
 pub(crate) fn batch() -> Result<Work> {
     const REQUESTS: usize = 64;

@@ -8,7 +8,7 @@ use super::MemoryStore;
 use super::entry::SlotIndex;
 use super::shard::Shard;
 use super::stored_key::{MAX_TEXT_LEN, StoredKey};
-use super::table::{Address, Table};
+use super::table::{Address, MAX_SHARDS, Table};
 use crate::key::Key;
 use crate::sync::MutexGuard;
 
@@ -63,21 +63,19 @@ impl MemoryStore {
         }
         let mut shards = LockedShards::new(&self.table, addresses);
         let checks = &checks[..shards.count];
-        let slots = shards.read_ahead(addresses);
+        let (slots, known) = shards.read(checks, addresses);
         let now = self.clock.now();
-        for (index, (check, candidate)) in checks.iter().zip(slots).enumerate() {
-            let (key, shard) = (StoredKey::Text(check.key), shards.get_mut(index));
-            let known =
-                match candidate.and_then(|slot| shard.fast_path_mut(slot, check.policy, &key)) {
-                    Some(known) => Some(known),
-                    None => shard
-                        .find(addresses[index].tag, check.policy, &key)
-                        .and_then(|slot| shard.fast_path_mut(slot, check.policy, &key)),
-                };
-            let Some((state, anomalies)) = known else { break };
-            let cost = check.cost.get();
-            decisions.push(check_single_limit(check.policy, state, cost, now, anomalies));
-        }
+        // The length of a range is known, so that each decision is made in its place in the vector.
+        decisions.extend((0..known).map(|index| {
+            let (state, anomalies) = shards.get_mut(index).state_and_anomalies_mut(slots[index]);
+            check_single_limit(
+                checks[index].policy,
+                state,
+                checks[index].cost.get(),
+                now,
+                anomalies,
+            )
+        }));
         checks.len()
     }
 }
@@ -98,9 +96,12 @@ impl<'a> LockedShards<'a> {
     fn new(table: &'a Table, addresses: &[Address]) -> Self {
         let (guards, owners) = ([const { None }; MAX_GROUP], [0; MAX_GROUP]);
         let mut shards = LockedShards { guards, owners, count: 0 };
-        for (index, Address { shard, .. }) in addresses.iter().enumerate() {
-            let is_same = |known: &Address| known.shard == *shard;
-            let owner = addresses[..index].iter().position(is_same).unwrap_or(index);
+        // The position of the first check of each shard.
+        let mut first_checks = [u8::MAX; MAX_SHARDS];
+        for (index, Address { shard, .. }) in (0..).zip(addresses) {
+            let first_check = &mut first_checks[*shard];
+            *first_check = index.min(*first_check);
+            let (index, owner) = (usize::from(index), usize::from(*first_check));
             if owner == index {
                 let guard = match index {
                     0 => Some(table.lock(*shard)),
@@ -127,18 +128,33 @@ impl<'a> LockedShards<'a> {
         self.guards[self.owners[check]].as_deref_mut().expect("the shard is locked")
     }
 
-    /// Returns the first candidates of the keys, and reads their entries. Each pass reads one more
-    /// cache line for each check and does little else, so that the processor reads those of all checks
-    /// at once.
-    fn read_ahead(&self, addresses: &[Address]) -> [Option<SlotIndex>; MAX_GROUP] {
-        let mut slots = [None; MAX_GROUP];
+    /// Returns the slots of the first checks, and how many: up to the first one that needs more than the
+    /// fast path.
+    ///
+    /// Each of the first two passes reads one more cache line for each check and does little else, so
+    /// that the processor reads those of all checks at once.
+    fn read(&self, checks: &[Check<'_>], addresses: &[Address]) -> ([SlotIndex; MAX_GROUP], usize) {
+        let mut candidates = [None; MAX_GROUP];
         for (index, Address { tag, .. }) in addresses[..self.count].iter().enumerate() {
-            slots[index] = self.get(index).first_candidate(*tag);
+            candidates[index] = self.get(index).first_candidate(*tag);
         }
-        for (index, slot) in slots.iter().enumerate() {
+        for (index, slot) in candidates.iter().enumerate() {
             let entry = slot.and_then(|slot| self.get(index).entry(slot));
             black_box(entry.is_some_and(|entry| entry.state.is_inline()));
         }
-        slots
+        let (mut slots, mut known) = ([SlotIndex::default(); MAX_GROUP], 0);
+        for (index, check) in checks.iter().enumerate() {
+            let (key, shard) = (StoredKey::Text(check.key), self.get(index));
+            let is_plain = |slot| shard.is_on_fast_path(slot, check.policy, &key);
+            slots[index] = match candidates[index] {
+                Some(slot) if is_plain(slot) => slot,
+                _ => match shard.find(addresses[index].tag, check.policy, &key) {
+                    Some(slot) if is_plain(slot) => slot,
+                    _ => break,
+                },
+            };
+            known = index + 1;
+        }
+        (slots, known)
     }
 }

@@ -82,6 +82,13 @@ impl Entry {
         self.key() == *key && self.state.policy().is_some_and(|p| p.shares_name(policy))
     }
 
+    /// Whether it belongs to this key and policy, the policy has one limit and nothing else, and the
+    /// state is stored inline.
+    #[inline]
+    pub(crate) fn is_inline_single_limit(&self, policy: &Policy, key: &StoredKey<'_>) -> bool {
+        self.key() == *key && self.state.is_inline() && self.state.is_single_limit_of(policy)
+    }
+
     /// Returns the bytes allocated outside the table.
     pub(crate) fn heap_bytes(&self) -> usize {
         let key = match &self.key {

@@ -97,9 +97,21 @@ impl Shard {
         self.slots.get(index_of(slot))
     }
 
-    /// Returns the state in a slot, and the shard's counters, if the fast path can decide a check of
-    /// this key: if the slot has its state, the policy has one limit and nothing else, the state is
-    /// stored inline, and the key is not blocked.
+    /// Whether the fast path can decide a check of this key: the slot has its state, which is stored
+    /// inline, the policy has one limit and nothing else, and the key is not blocked.
+    #[inline]
+    pub(crate) fn is_on_fast_path(
+        &self,
+        slot: SlotIndex,
+        policy: &Policy,
+        key: &StoredKey<'_>,
+    ) -> bool {
+        let is_plain = |entry: &Entry| entry.is_inline_single_limit(policy, key);
+        self.entry(slot).is_some_and(is_plain) && !self.blocks.contains(policy, key)
+    }
+
+    /// Returns the state in a slot, and the shard's counters, if [the fast path](Self::is_on_fast_path) can
+    /// decide a check of this key.
     #[inline]
     pub(crate) fn fast_path_mut(
         &mut self,
@@ -108,11 +120,20 @@ impl Shard {
         key: &StoredKey<'_>,
     ) -> Option<(&mut KeyState, &mut Anomalies)> {
         let entry = self.slots.get_mut(index_of(slot))?;
-        let is_plain = entry.key() == *key
-            && entry.state.is_inline()
-            && entry.state.is_single_limit_of(policy)
-            && !self.blocks.contains(policy, key);
+        let is_plain =
+            entry.is_inline_single_limit(policy, key) && !self.blocks.contains(policy, key);
         is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
+    }
+
+    /// Returns the state in an occupied slot, and the shard's counters.
+    #[inline]
+    pub(crate) fn state_and_anomalies_mut(
+        &mut self,
+        slot: SlotIndex,
+    ) -> (&mut KeyState, &mut Anomalies) {
+        let entry = self.slots.get_mut(index_of(slot));
+        #[expect(clippy::expect_used, reason = "callers found the slot under the same lock")]
+        (&mut entry.expect("the slot is occupied").state, &mut self.counts.anomalies)
     }
 
     /// Returns whether [`Shard::fast_path_mut`] would return the state in the slot of this key if it
@@ -133,12 +154,10 @@ impl Shard {
         slot: SlotIndex,
         change: impl FnOnce(&mut KeyState, &mut Anomalies) -> T,
     ) -> T {
-        let mut anomalies = self.counts.anomalies;
-        let state = self.state_mut(slot);
+        let (state, anomalies) = self.state_and_anomalies_mut(slot);
         let before = state.heap_bytes();
-        let changed = change(state, &mut anomalies);
+        let changed = change(state, anomalies);
         let after = state.heap_bytes();
-        self.counts.anomalies = anomalies;
         if before != after {
             self.heap = self.heap - before + after;
             self.record_usage();
@@ -149,9 +168,7 @@ impl Shard {
     /// Returns the state in an occupied slot.
     #[inline]
     pub(crate) fn state_mut(&mut self, slot: SlotIndex) -> &mut KeyState {
-        let entry = self.slots.get_mut(index_of(slot));
-        #[expect(clippy::expect_used, reason = "callers found the slot under the same lock")]
-        &mut entry.expect("the slot is occupied").state
+        self.state_and_anomalies_mut(slot).0
     }
 
     /// Makes room for one more entry; evicts if necessary, see [`super::eviction`].

@@ -13,7 +13,7 @@ use super::stored_key::StoredKey;
 use crate::sync::{HashState, Mutex, MutexGuard, lock, try_lock};
 
 /// The maximum number of shards of a table.
-const MAX_SHARDS: usize = 256;
+pub(super) const MAX_SHARDS: usize = 256;
 /// The minimum number of keys per shard.
 const KEYS_PER_SHARD: usize = 64;
 
