@@ -107,10 +107,9 @@ fn dependencies(root: &Path, skipped: &mut Skipped) -> Result<()> {
 
 fn lints(root: &Path) -> Result<()> {
     // The default build comes first; code behind the feature `otlp` is linted after it.
-    for features in [&[][..], &["--features", "tollgate-cli/otlp"]] {
+    for packages in [&["--workspace"][..], &["--package", "tollgate-cli", "--features", "otlp"]] {
         let mut clippy = process::cargo(root, "clippy");
-        clippy.arg("--workspace").args(features);
-        clippy.args(["--all-targets", "--", "--deny", "warnings"]);
+        clippy.args(packages).args(["--all-targets", "--", "--deny", "warnings"]);
         process::run(clippy)?;
     }
     Ok(())
