@@ -15,7 +15,7 @@ use crate::{Subcommand, bench, deps, mutants, process, repository};
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "test",
     usage: "[--fast | --peers]",
-    about: "all tests; --fast skips loom, crashes, the fresh project, hot paths and mutants; --peers runs only those with \
+    about: "all tests; --fast skips loom, the fresh project, hot paths and mutants; --peers runs only those with \
             Traefik, Tomcat, envoyproxy/ratelimit, Jedis and Helm, which it installs",
     run,
 };
@@ -92,13 +92,12 @@ fn test_workspace(root: &Path, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// The tests that need other features, flags or profiles than those of the workspace.
+/// The tests that need other features or flags than those of the workspace, or compile a project.
 fn test_other_builds(root: &Path, steps: &mut Steps) {
     let mut run = |name, command| steps.run_tests(name, |tally| count(command, tally));
     // All others have TLS, which the daemon enables.
     run("Redis without TLS", cargo_test(root, "--package tollgate --features redis --lib url"));
     run("loom", loom(root));
-    run("crashes", crashes(root));
     run("fresh project", fresh_project(root));
 }
 
@@ -140,8 +139,8 @@ fn cargo_test(root: &Path, arguments: &str) -> Command {
     test
 }
 
-/// Explores all interleavings of threads in the memory store's table. They are few, so that compiling
-/// without optimising takes less time in all.
+/// Explores all interleavings of threads in the memory store's table. There are few, so that a build
+/// that is not optimised takes less time in all.
 fn loom(root: &Path) -> Command {
     let mut test = cargo_test(root, "--package tollgate-state --profile dev --test loom");
     test.env("RUSTFLAGS", "--cfg loom");
@@ -151,13 +150,6 @@ fn loom(root: &Path) -> Command {
 /// Follows the README of the middleware in a new project, which is compiled from scratch.
 fn fresh_project(root: &Path) -> Command {
     cargo_test(root, &format!("{WORKSPACE} --test fresh_project -- --ignored"))
-}
-
-/// Kills a process while it writes snapshots, a hundred times.
-fn crashes(root: &Path) -> Command {
-    let mut test = cargo_test(root, &format!("{WORKSPACE} --test crash"));
-    test.env("TOLLGATE_CRASHES", "100");
-    test
 }
 
 #[cfg(test)]

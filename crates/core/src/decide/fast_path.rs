@@ -21,7 +21,8 @@ struct Outcome {
 
 /// Decides and charges a check of a [single-limit policy](Policy::is_single_limit) on a key that is
 /// not blocked and has [single-limit state](KeyState::is_single_limit_of). The decision is that of
-/// [`decide_one`](crate::decide_one). A denial does not change the state of a known key.
+/// [`decide_one`](crate::decide_one). A denial does not change the state of a known key,
+/// unless the limit counts denied requests.
 ///
 /// # Panics
 /// The policy or the state has more than one limit.

@@ -63,9 +63,9 @@ impl MemoryStore {
         }
         let mut shards = LockedShards::new(&self.table, addresses);
         let checks = &checks[..shards.count];
-        let (slots, known) = shards.read(checks, addresses);
+        let (slots, known) = shards.find_slots(checks, addresses);
         let now = self.clock.now();
-        // The length of a range is known, so that each decision is made in its place in the vector.
+        // The range has an exact length, so that each decision is written directly into the vector.
         decisions.extend((0..known).map(|index| {
             let (state, anomalies) = shards.get_mut(index).state_and_anomalies_mut(slots[index]);
             check_single_limit(
@@ -128,12 +128,16 @@ impl<'a> LockedShards<'a> {
         self.guards[self.owners[check]].as_deref_mut().expect("the shard is locked")
     }
 
-    /// Returns the slots of the first checks, and how many: up to the first one that needs more than the
-    /// fast path.
+    /// Finds the slots of the first checks, up to the first one that the fast path cannot decide. Returns
+    /// them and their number.
     ///
     /// Each of the first two passes reads one more cache line for each check and does little else, so
     /// that the processor reads those of all checks at once.
-    fn read(&self, checks: &[Check<'_>], addresses: &[Address]) -> ([SlotIndex; MAX_GROUP], usize) {
+    fn find_slots(
+        &self,
+        checks: &[Check<'_>],
+        addresses: &[Address],
+    ) -> ([SlotIndex; MAX_GROUP], usize) {
         let mut candidates = [None; MAX_GROUP];
         for (index, Address { tag, .. }) in addresses[..self.count].iter().enumerate() {
             candidates[index] = self.get(index).first_candidate(*tag);

@@ -82,8 +82,8 @@ impl Entry {
         self.key() == *key && self.state.policy().is_some_and(|p| p.shares_name(policy))
     }
 
-    /// Whether it belongs to this key and policy, the policy has one limit and nothing else, and the
-    /// state is stored inline.
+    /// Whether it belongs to this key and this very policy, and its state is that of one limit and nothing
+    /// else, stored inline.
     #[inline]
     pub(crate) fn is_inline_single_limit(&self, policy: &Policy, key: &StoredKey<'_>) -> bool {
         self.key() == *key && self.state.is_inline() && self.state.is_single_limit_of(policy)

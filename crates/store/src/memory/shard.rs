@@ -97,8 +97,9 @@ impl Shard {
         self.slots.get(index_of(slot))
     }
 
-    /// Whether the fast path can decide a check of this key: the slot has its state, which is stored
-    /// inline, the policy has one limit and nothing else, and the key is not blocked.
+    /// Whether the fast path can decide a check of this key under a [single-limit
+    /// policy](Policy::is_single_limit): the slot has its state, which is stored inline, and the key is
+    /// not blocked.
     #[inline]
     pub(crate) fn is_on_fast_path(
         &self,

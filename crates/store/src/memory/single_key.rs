@@ -38,7 +38,7 @@ impl MemoryStore {
         if let Some(slot) = shard.first_candidate(address.tag)
             && let Some((state, anomalies)) = shard.fast_path_mut(slot, policy, &key)
         {
-            // A tail call: the decision is written directly to the caller's memory.
+            // Inlined, so that the decision is written directly to the caller's memory.
             return check_single_limit(policy, state, cost.get(), now, anomalies);
         }
         let operation = &Operation::Check { lease: None };
