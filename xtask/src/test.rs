@@ -66,7 +66,7 @@ const PARTS: [(&str, usize); 5] = [
     ("--lib --bins --test [!a-r]*", 1),
     ("--test [a-e]*", 1),
     ("--test [fh-r]*", 1),
-    ("--test g*", 3),
+    ("--test g*", 2),
     ("--doc", 1),
 ];
 
