@@ -15,7 +15,7 @@ use bench::report::{Curve, Report, Row as ReportRow};
 use tollgate_testkit::Server as Redis;
 
 use self::load::Target;
-use self::row::{Keys, Row, rows};
+use self::row::{HIGH_LIMIT, Keys, Row, rows, throttle};
 use crate::peers::{REDIS_CELL, THROTTLECRAB};
 use crate::servers::Server;
 
@@ -74,6 +74,9 @@ impl Servers {
                 command[0] = "THROTTLE";
                 systems.push(("throttlecrab".to_owned(), (own(throttlecrab), command)));
             }
+        } else {
+            let target = (own(&self.tollgate), throttle(row.keys, HIGH_LIMIT));
+            systems.push(("tollgate, CL.THROTTLE".to_owned(), target));
         }
         systems
     }

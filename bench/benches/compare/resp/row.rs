@@ -40,15 +40,16 @@ pub(crate) struct Row {
 }
 
 /// A burst and a rate that the load cannot exhaust, so that each request is admitted and charged.
-const HIGH_LIMIT: [&str; 3] = ["999999", "1000000", "1"];
+pub(crate) const HIGH_LIMIT: [&str; 3] = ["999999", "1000000", "1"];
 /// A limit that the first two requests exhaust, so that all others are denied. throttlecrab rejects a
 /// burst of 0.
 const LOW_LIMIT: [&str; 3] = ["1", "1", "86400"];
 
+pub(crate) fn throttle(keys: Keys, limit: [&'static str; 3]) -> Vec<&'static str> {
+    [&["CL.THROTTLE", keys.argument()][..], &limit].concat()
+}
+
 pub(crate) fn rows() -> Vec<Row> {
-    let throttle = |keys: Keys, limit: [&'static str; 3]| {
-        [&["CL.THROTTLE", keys.argument()][..], &limit].concat()
-    };
     let check = vec!["TOLLGATE.CHECK", "api", Keys::Random.argument()];
     let commands = [
         ("`CL.THROTTLE`", Keys::Random, throttle(Keys::Random, HIGH_LIMIT)),

@@ -8,21 +8,10 @@ use crate::limit::Limit;
 use crate::policy::Policy;
 use crate::time::{Micros, Timestamp, duration_until};
 
-/// What a limit decides about a check.
-struct Outcome {
-    allowed: bool,
-    never: bool,
-    changed: bool,
-    remaining: u64,
-    retry_after: Option<Micros>,
-    reset_after: Micros,
-    delay: Micros,
-}
-
 /// Decides and charges a check of a [single-limit policy](Policy::is_single_limit) on a key that is
 /// not blocked and has [single-limit state](KeyState::is_single_limit_of). The decision is that of
-/// [`decide_one`](crate::decide_one). A denial does not change the state of a known key,
-/// unless the limit counts denied requests.
+/// [`decide_one`](crate::decide_one). A denial does not change the state of a known key, unless
+/// the limit counts denied requests.
 ///
 /// # Panics
 /// The policy or the state has more than one limit.
@@ -37,7 +26,7 @@ pub fn check_single_limit(
     let ([limit], Some(state)) = (policy.limits(), state.only_limit_mut()) else {
         unreachable!("the policy and the state have a single limit");
     };
-    let outcome = match (&limit.algorithm, &mut *state) {
+    let (decided, delay) = match (&limit.algorithm, &mut *state) {
         (Algorithm::TokenBucket(bucket), LimitState::TokenBucket(level)) => {
             check_token_bucket(bucket, level, cost, now, anomalies)
         }
@@ -46,24 +35,25 @@ pub fn check_single_limit(
             check_limit(limit, state, &charge, now, anomalies)
         }
     };
+    let LimitDecision { allowed, never, remaining, retry_after, reset_after, .. } = decided;
     // In one place and from few values, so that the compiler writes it directly to its destination.
     Decision {
-        allowed: outcome.allowed,
-        reason: if outcome.never { Reason::Never } else { Reason::Limit },
-        never: outcome.never,
+        allowed,
+        reason: if never { Reason::Never } else { Reason::Limit },
+        never,
         capacity: limit.capacity(),
-        remaining: outcome.remaining,
-        retry_after: outcome.retry_after,
-        reset_after: Some(outcome.reset_after),
-        delay: outcome.delay,
-        granted: if outcome.allowed { cost } else { 0 },
-        changed: outcome.changed,
+        remaining,
+        retry_after,
+        reset_after: Some(reset_after),
+        delay,
+        granted: if allowed { cost } else { 0 },
+        changed: cost > 0 && (allowed || !never && limit.counts_denied()),
         ..Decision::denied(now)
     }
 }
 
-/// The same for the token bucket of a known key, without a dispatch to the algorithm at each step.
-/// That takes a third of the instructions of a check in memory.
+/// As [`check_limit`], for a token bucket without a dispatch to the algorithm at each step. That takes a third
+/// of the instructions of a check in memory.
 #[inline(always)]
 fn check_token_bucket(
     bucket: &TokenBucket,
@@ -71,7 +61,7 @@ fn check_token_bucket(
     cost: u64,
     now: Timestamp,
     anomalies: &mut Anomalies,
-) -> Outcome {
+) -> (LimitDecision, Micros) {
     let usage = bucket.advance_to(Some(level), now, anomalies);
     let never = cost > bucket.capacity();
     let allowed = !never && bucket.fits(&usage, cost);
@@ -89,24 +79,22 @@ fn check_token_bucket(
     } else if !never {
         retry_after = Some(duration_until(now, bucket.fits_at(&usage, cost)));
     }
-    Outcome {
-        allowed,
-        never,
-        changed: allowed && cost > 0,
-        remaining: bucket.remaining(&after),
-        retry_after,
-        reset_after: duration_until(now, bucket.recovers_at(&after)),
+    let remaining = bucket.remaining(&after);
+    let reset_after = duration_until(now, bucket.recovers_at(&after));
+    (
+        LimitDecision { allowed, never, remaining, retry_after, reset_after, ..Default::default() },
         delay,
-    }
+    )
 }
 
+/// Returns the decision without the capacity, and the delay of an admitted request.
 fn check_limit(
     limit: &Limit,
     state: &mut LimitState,
     charge: &Charge,
     now: Timestamp,
     anomalies: &mut Anomalies,
-) -> Outcome {
+) -> (LimitDecision, Micros) {
     let cost = charge.cost;
     let usage = limit.algorithm.advance_to(state, now, anomalies);
     let never = cost > limit.capacity();
@@ -124,15 +112,12 @@ fn check_limit(
     if !allowed && !never {
         retry_after = Some(duration_until(now, limit.algorithm.fits_at(state, &after, cost)));
     }
-    Outcome {
-        allowed,
-        never,
-        changed: cost > 0 && (allowed || counted),
-        remaining: limit.algorithm.remaining(&after),
-        retry_after,
-        reset_after: duration_until(now, limit.algorithm.recovers_at(state, &after)),
+    let remaining = limit.algorithm.remaining(&after);
+    let reset_after = duration_until(now, limit.algorithm.recovers_at(state, &after));
+    (
+        LimitDecision { allowed, never, remaining, retry_after, reset_after, ..Default::default() },
         delay,
-    }
+    )
 }
 
 /// Decides and charges a check of a [policy with few limits](Policy::has_few_limits) on a known key that is

@@ -67,14 +67,9 @@ impl MemoryStore {
         let now = self.clock.now();
         // The range has an exact length, so that each decision is written directly into the vector.
         decisions.extend((0..known).map(|index| {
+            let Check { policy, cost, .. } = checks[index];
             let (state, anomalies) = shards.get_mut(index).state_and_anomalies_mut(slots[index]);
-            check_single_limit(
-                checks[index].policy,
-                state,
-                checks[index].cost.get(),
-                now,
-                anomalies,
-            )
+            check_single_limit(policy, state, cost.get(), now, anomalies)
         }));
         checks.len()
     }

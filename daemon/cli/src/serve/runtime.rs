@@ -43,6 +43,8 @@ pub(crate) fn run_async(
     let (_, layer) = (tracing, None);
     let logs = Logs::start(log, layer)?;
     raise_open_files();
+    #[cfg(target_os = "linux")]
+    refuse_huge_pages();
     let result = runtime.block_on(serve(logs));
     #[cfg(feature = "otlp")]
     traces.stop();
@@ -56,4 +58,12 @@ fn raise_open_files() {
     limit.current = limit.maximum;
     // With a lower limit, more connections wait.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Keeps the allocator and the kernel from using transparent huge pages: the process would need more than
+/// `store.max_bytes` and a third.
+#[cfg(target_os = "linux")]
+fn refuse_huge_pages() {
+    // A kernel without them has nothing to refuse.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
