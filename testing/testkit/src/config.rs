@@ -111,8 +111,8 @@ impl Config {
         add(&format!("dir {}", folder.display()));
         // This crate connects here: unlike a port, the socket belongs to this server for certain.
         add(&format!("unixsocket {}", folder.join(SOCKET).display()));
-        // A reply means that an append-only file has the write. By default, a server does not wait for it
-        // while a slow disk syncs, and loses the write if it is killed then.
+        // The server writes to an append-only file before it replies. By default, it does so later while a
+        // slow disk syncs, and loses the write if it is killed then.
         add("appendfsync no");
         // Start the first copy of a replica at once instead of waiting for more replicas.
         add("repl-diskless-sync-delay 0");

@@ -90,7 +90,7 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures `TOLLGATE.CHECK` and `INCR` with longer and longer pipelines.
+/// Measures `TOLLGATE.CHECK`, `CL.THROTTLE` and `INCR` with longer and longer pipelines.
 pub(crate) fn grow(effort: Effort, report: &mut Report) -> Result<()> {
     let servers = Servers::start(report)?;
     let (name, title) = ("pipeline", "Longer pipelines of `TOLLGATE.CHECK`");
