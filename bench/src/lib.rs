@@ -2,7 +2,6 @@
 //! figures and reports.
 
 pub mod chart;
-pub mod counts;
 pub mod figures;
 pub mod machine;
 pub mod process;

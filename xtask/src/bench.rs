@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: runs the benchmarks of the package `bench`.
 
 use std::path::{self, Path};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
@@ -23,11 +23,12 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let is_quick = arguments.flag("--quick");
     let name = arguments.positional();
     arguments.finish()?;
-    let own = name.as_deref().filter(|name| [HOT_PATHS, "bytes"].contains(name));
-    let program = own.unwrap_or("compare");
-    if program == HOT_PATHS {
+    if name.as_deref() == Some("hot_paths") {
         deps::programs(&["valgrind"])?;
+        process::run(hot_paths(&root))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let program = if name.as_deref() == Some("bytes") { "bytes" } else { "compare" };
     if program == "compare" {
         deps::redis_server()?;
         deps::programs(&["redis-cli", "taskset", "wrk"])?;
@@ -48,12 +49,17 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-const HOT_PATHS: &str = "hot_paths";
+/// A package without the other limiters, which would be compiled with it.
+fn hot_paths(root: &Path) -> Command {
+    let mut run = process::cargo(root, "run");
+    run.args(["--profile", "bench", "--package", "hot-paths"]);
+    run
+}
 
 /// Compares the instructions of the hot paths with the recorded ones. Skipped without valgrind, and
 /// on an architecture without recorded counts.
 pub(crate) fn check_hot_paths(root: &Path, steps: &mut Steps, skipped: &mut Skipped) -> Result<()> {
-    let recorded = format!("bench/benches/hot_paths/{}.txt", std::env::consts::ARCH);
+    let recorded = format!("bench/hot_paths/{}.txt", std::env::consts::ARCH);
     let is_recorded = root.join(&recorded).is_file();
     let is_recorded = is_recorded.then_some(()).with_context(|| {
         format!("{recorded} does not exist; UPDATE=1 cargo xtask bench hot_paths writes it")
@@ -66,11 +72,7 @@ pub(crate) fn check_hot_paths(root: &Path, steps: &mut Steps, skipped: &mut Skip
     if valgrind.is_err() {
         return skipped.note_unless_ci(SKIPPED_COUNTS, valgrind);
     }
-    steps.run("hot paths", || {
-        let mut bench = process::cargo(root, "bench");
-        bench.args(["--package", "bench", "--bench", HOT_PATHS]);
-        process::run(bench)
-    });
+    steps.run("hot paths", || process::run(hot_paths(root)));
     Ok(())
 }
 

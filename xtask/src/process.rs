@@ -26,7 +26,7 @@ pub(crate) fn cargo(root: &Path, subcommand: &str) -> Command {
             command.env_remove(name);
         }
     }
-    let takes_locked = ["bench", "build", "clippy", "doc", "test"].contains(&subcommand);
+    let takes_locked = ["bench", "build", "clippy", "doc", "run", "test"].contains(&subcommand);
     if takes_locked && env::var_os("CI").is_some() {
         command.arg("--locked");
     }

@@ -4,9 +4,9 @@ use std::alloc::System;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use bench::counts::{self, Count};
-use bench::figures::number;
 use stats_alloc::{Region, StatsAlloc};
+
+use crate::counts::{self, Count};
 
 /// A hot path.
 #[derive(Debug)]
@@ -75,10 +75,9 @@ pub(crate) fn measure(path: &Path) -> Result<Count> {
         .trim()
         .split_once(' ')
         .and_then(|(operations, allocations)| {
-            Some((operations.parse::<usize>().ok()?, allocations.parse::<u64>().ok()?))
+            Some((operations.parse::<u64>().ok()?, allocations.parse::<u64>().ok()?))
         })
         .with_context(|| format!("{}: no numbers in {stdout}", path.name))?;
-    let operations = number(operations);
     let count = Count {
         name: path.name.to_owned(),
         instructions: instructions / operations,

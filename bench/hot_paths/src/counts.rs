@@ -7,25 +7,23 @@ const TOLERANCE_PERCENT: u64 = 3;
 
 /// The cost of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
+pub(crate) struct Count {
     /// The path.
-    pub name: String,
+    pub(crate) name: String,
     /// The instructions.
-    pub instructions: u64,
+    pub(crate) instructions: u64,
     /// Rounded: some operations let a table or a buffer grow.
-    pub allocations: u64,
+    pub(crate) allocations: u64,
 }
 
 /// A count as a line of the file.
-#[must_use]
-pub fn line(count: &Count) -> String {
+pub(crate) fn line(count: &Count) -> String {
     let Count { name, instructions, allocations } = count;
     format!("{instructions:>7} {allocations:>3}  {name}")
 }
 
 /// The file.
-#[must_use]
-pub fn format(counts: &[Count]) -> String {
+pub(crate) fn format(counts: &[Count]) -> String {
     let mut text = "# Instructions and allocations per operation, written by\n\
                     # UPDATE=1 cargo xtask bench hot_paths\n"
         .to_owned();
@@ -38,21 +36,17 @@ pub fn format(counts: &[Count]) -> String {
 
 /// The counts of the file.
 #[derive(Debug)]
-pub struct Recorded(Vec<Count>);
+pub(crate) struct Recorded(Vec<Count>);
 
 impl Recorded {
     /// Parses the file.
-    ///
-    /// # Errors
-    /// A line is invalid.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines.map(parse_line).collect::<Result<_>>().map(Recorded)
     }
 
     /// Describes each path whose counts are others than these, and those without counts.
-    #[must_use]
-    pub fn differences(&self, counts: &[Count]) -> Vec<String> {
+    pub(crate) fn differences(&self, counts: &[Count]) -> Vec<String> {
         let mut differences = Vec::new();
         for new in counts {
             match self.0.iter().find(|old| old.name == new.name) {

@@ -3,10 +3,11 @@
 //! Callgrind counts the instructions of each path in a process of its own. A count that differs
 //! by more than a tolerance, and any difference of the allocations, fails the run;
 //! `UPDATE=1` records the new counts. Counts are of one architecture, hence one file for each.
-#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+#![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
-mod count;
+mod counts;
 mod daemon;
+mod measure;
 mod memory;
 
 use std::alloc::System;
@@ -14,10 +15,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use bench::counts::{self, Recorded};
+use counts::Recorded;
+use measure::Path;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-use count::Path;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -36,22 +36,23 @@ const PATHS: &[Path] = &[
     Path { name: "gRPC, ShouldRateLimit", prepare: daemon::should_rate_limit },
 ];
 
-/// The counts of this architecture: a file in this folder.
+/// The counts of this architecture.
 fn file() -> PathBuf {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/hot_paths/");
-    PathBuf::from(format!("{folder}{}.txt", std::env::consts::ARCH))
+    let folder = env!("CARGO_MANIFEST_DIR");
+    PathBuf::from(format!("{folder}/{}.txt", std::env::consts::ARCH))
+}
+
+/// 24-byte keys, all different.
+fn keys(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("user:{n:019}")).collect()
 }
 
 fn main() -> Result<ExitCode> {
-    if let Some(path) = count::chosen(PATHS) {
-        count::run(path, ALLOCATOR)?;
+    if let Some(path) = measure::chosen(PATHS) {
+        measure::run(path, ALLOCATOR)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // `cargo test --benches` starts this program without `--bench`.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let counts = PATHS.iter().map(count::measure).collect::<Result<Vec<_>>>()?;
+    let counts = PATHS.iter().map(measure::measure).collect::<Result<Vec<_>>>()?;
     let file = file();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, counts::format(&counts))?;
