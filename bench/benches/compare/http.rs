@@ -18,7 +18,21 @@ pub(crate) struct Target {
     pub(crate) body: &'static str,
 }
 
-pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+impl Target {
+    /// The request of a check of this key.
+    pub(crate) fn request(&self, key: &str) -> Vec<u8> {
+        let (path, body) = (self.path, self.body.replace("KEY", key));
+        let length = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+}
+
+/// Starts Tollgate and its peers.
+pub(crate) fn targets(report: &mut Report) -> Result<Vec<(String, Target)>> {
     let mut targets = vec![(
         "tollgate".to_owned(),
         Target {
@@ -38,6 +52,11 @@ pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     if let Some(target) = gubernator(report)? {
         targets.push(("gubernator".to_owned(), target));
     }
+    Ok(targets)
+}
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    let mut targets = targets(report)?;
     let seconds = if effort.divisor == 1 { 3 } else { 1 };
     for (_, target) in &targets {
         // All keys become known.

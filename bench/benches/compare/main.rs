@@ -14,12 +14,14 @@ mod grpc;
 mod http;
 mod leased;
 mod memory;
+mod open_loop;
 mod peers;
 mod redis;
 mod replay;
 mod resp;
 mod servers;
 mod tail;
+mod text;
 mod track;
 
 use std::fs;

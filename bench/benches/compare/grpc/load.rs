@@ -1,11 +1,13 @@
 //! A minimal gRPC client on HTTP/2, so that the client takes as little of the time as possible.
 
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::iter;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
-use bench::figures::{number, ratio};
+use bench::figures::ratio;
 use bytes::{BufMut, Bytes, BytesMut};
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
@@ -15,9 +17,10 @@ use h2::client::SendRequest;
 use http::Request;
 use prost::Message;
 use tokio::net::TcpStream;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{self, JoinSet, LocalSet};
 use tollgate_state::Clock;
 
+use crate::open_loop::Client;
 use crate::servers::Server;
 
 const CONNECTIONS: usize = 10;
@@ -58,87 +61,97 @@ fn message(key: String) -> Bytes {
     framed.freeze()
 }
 
+/// A stream of a connection.
+#[derive(Debug)]
+pub(crate) struct GrpcClient {
+    client: SendRequest<Bytes>,
+    load: Rc<Load>,
+    /// How many statuses a response has.
+    statuses: usize,
+}
+
+/// Opens connections to a server whose responses have this many statuses.
+pub(crate) async fn connect(
+    server: &Server,
+    statuses: usize,
+    load: &Rc<Load>,
+) -> Result<Vec<GrpcClient>> {
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port.number())).await?;
+        stream.set_nodelay(true)?;
+        let (client, connection) = h2::client::handshake(stream).await?;
+        task::spawn_local(connection);
+        let client = || GrpcClient { client: client.clone(), load: Rc::clone(load), statuses };
+        clients.extend(iter::repeat_with(client).take(STREAMS));
+    }
+    Ok(clients)
+}
+
 /// Sends this many requests, whose responses have this many statuses; returns the number of requests, and
 /// how many there were per second.
 pub(crate) async fn run(
     server: &Server,
     statuses: usize,
     load: &Rc<Load>,
-    requests: usize,
+    requests: u64,
 ) -> Result<(u64, u64)> {
     let start = load.clock.now();
-    let sent = Rc::new(Cell::new(0));
-    let local = LocalSet::new();
-    let mut streams = JoinSet::new();
-    for _ in 0..CONNECTIONS {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port.number())).await?;
-        stream.set_nodelay(true)?;
-        let (client, connection) = h2::client::handshake(stream).await?;
-        local.spawn_local(connection);
-        for _ in 0..STREAMS {
-            let (client, load, sent) = (client.clone(), Rc::clone(load), Rc::clone(&sent));
-            streams.spawn_local_on(run_stream(client, statuses, load, sent, requests), &local);
-        }
-    }
     let all_streams = async {
+        let sent = Rc::new(Cell::new(0));
+        let mut streams = JoinSet::new();
+        for client in connect(server, statuses, load).await? {
+            streams.spawn_local(run_stream(client, Rc::clone(&sent), requests));
+        }
         while let Some(result) = streams.join_next().await {
             result??;
         }
         anyhow::Ok(())
     };
-    local.run_until(all_streams).await?;
+    LocalSet::new().run_until(all_streams).await?;
     let elapsed = load.clock.now().duration_since(start).get();
-    Ok((number(requests), ratio(number(requests) * 10_000, elapsed)))
+    Ok((requests, ratio(requests * 10_000, elapsed)))
 }
 
 /// Sends one request at a time until all streams together have sent `requests`.
-async fn run_stream(
-    mut client: SendRequest<Bytes>,
-    statuses: usize,
-    load: Rc<Load>,
-    sent: Rc<Cell<usize>>,
-    requests: usize,
-) -> Result<()> {
+async fn run_stream(mut client: GrpcClient, sent: Rc<Cell<u64>>, requests: u64) -> Result<()> {
     loop {
         let number = sent.replace(sent.get() + 1);
         if number >= requests {
             return Ok(());
         }
-        let checked_statuses = (number == 0).then_some(statuses);
-        client = send(client, load.message(number), checked_statuses).await?;
+        client.call(number).await?;
     }
 }
 
-/// Sends a request and reads the response; the message itself is decoded only if its number of
-/// statuses is checked.
-async fn send(
-    client: SendRequest<Bytes>,
-    message: Bytes,
-    checked_statuses: Option<usize>,
-) -> Result<SendRequest<Bytes>> {
-    let mut client = client.ready().await?;
-    let request = Request::post(URL)
-        .header("content-type", "application/grpc")
-        .header("te", "trailers")
-        .body(())?;
-    let (response, mut body) = client.send_request(request, false)?;
-    body.send_data(message, true)?;
-    let mut body = response.await?.into_body();
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = body.data().await {
-        let chunk = chunk?;
-        body.flow_control().release_capacity(chunk.len())?;
-        bytes.extend_from_slice(&chunk);
+impl Client for GrpcClient {
+    /// Decodes only the first message.
+    async fn call(&mut self, number: u64) -> Result<()> {
+        let message = self.load.message(usize::try_from(number)?);
+        poll_fn(|context| self.client.poll_ready(context)).await?;
+        let request = Request::post(URL)
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(())?;
+        let (response, mut body) = self.client.send_request(request, false)?;
+        body.send_data(message, true)?;
+        let mut body = response.await?.into_body();
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = body.data().await {
+            let chunk = chunk?;
+            body.flow_control().release_capacity(chunk.len())?;
+            bytes.extend_from_slice(&chunk);
+        }
+        let trailers = body.trailers().await?.context("a response without trailers")?;
+        ensure!(trailers.get("grpc-status").is_some_and(|status| status == "0"), "{trailers:?}");
+        if number == 0 {
+            let message = bytes.get(5..).context("a response without a message")?;
+            let response = RateLimitResponse::decode(message)?;
+            let is_admitted = response.overall_code() == Code::Ok;
+            ensure!(is_admitted && response.statuses.len() == self.statuses, "{response:?}");
+        }
+        Ok(())
     }
-    let trailers = body.trailers().await?.context("a response without trailers")?;
-    ensure!(trailers.get("grpc-status").is_some_and(|status| status == "0"), "{trailers:?}");
-    if let Some(statuses) = checked_statuses {
-        let message = bytes.get(5..).context("a response without a message")?;
-        let response = RateLimitResponse::decode(message)?;
-        let is_admitted = response.overall_code() == Code::Ok;
-        ensure!(is_admitted && response.statuses.len() == statuses, "{response:?}");
-    }
-    Ok(client)
 }
 
 const URL: &str = "http://127.0.0.1/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";

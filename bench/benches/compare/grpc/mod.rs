@@ -7,26 +7,33 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use bench::Effort;
+use bench::figures::number;
 use bench::process::{self, LOAD_CORE, SERVER_CORE};
 use bench::report::{Report, Row};
 use tollgate_testkit::{Folder, Port, Server as Redis};
 
-use self::load::Load;
+pub(crate) use self::load::{Load, connect};
 use crate::peers::RATELIMIT;
-use crate::servers::{self, Server, file};
+use crate::servers::{Server, constant, file};
 
-const REQUESTS: usize = 150_000;
+const REQUESTS: u64 = 150_000;
 
-pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
-    process::pin(std::process::id(), LOAD_CORE)?;
-    let load = Rc::new(Load::new(100_000));
+/// Starts Tollgate and its peers in memory, each with the number of statuses in its responses.
+pub(crate) fn servers(report: &mut Report) -> Result<Vec<(String, (Server, usize))>> {
     let mut servers = vec![("tollgate".to_owned(), (Server::tollgate("--grpc", None)?, 1))];
     if let Some(server) = Server::limitador(report, false)? {
         // It returns no statuses.
         servers.push(("limitador".to_owned(), (server, 0)));
     }
-    let constant = servers::constant()?;
+    let constant = constant()?;
     servers.push(("tonic, a constant".to_owned(), (Server::start(constant)?, 1)));
+    Ok(servers)
+}
+
+pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
+    process::pin(std::process::id(), LOAD_CORE)?;
+    let load = Rc::new(Load::new(100_000));
+    let mut servers = servers(report)?;
     measure("gRPC, one descriptor", effort, report, &load, &mut servers)?;
 
     let (redis, other) = (Redis::start(), Redis::start());
@@ -51,7 +58,7 @@ fn measure(
     servers: &mut [(String, (Server, usize))],
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let requests = REQUESTS / effort.divisor;
+    let requests = REQUESTS / number(effort.divisor);
     for (_, (server, statuses)) in servers.iter() {
         // All keys become known.
         runtime.block_on(load::run(server, *statuses, load, requests))?;

@@ -20,12 +20,12 @@ use crate::peers::{REDIS_CELL, THROTTLECRAB};
 use crate::servers::Server;
 
 /// Redis with the module redis-cell.
-pub(crate) fn redis_cell(module: &Path) -> Redis {
+fn redis_cell(module: &Path) -> Redis {
     Redis::with(|config| config.line(&format!("loadmodule {}", module.display())))
 }
 
 /// The servers that are measured.
-struct Servers {
+pub(crate) struct Servers {
     tollgate: Server,
     redis: Redis,
     /// Redis with the module redis-cell.
@@ -34,7 +34,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(report: &mut Report) -> Result<Self> {
+    pub(crate) fn start(report: &mut Report) -> Result<Self> {
         let cell = REDIS_CELL.find(report).map(|module| redis_cell(&module));
         let throttlecrab = THROTTLECRAB.find(report).map(|program| {
             Server::start(|port| {
@@ -79,6 +79,31 @@ impl Servers {
             systems.push(("tollgate, CL.THROTTLE".to_owned(), target));
         }
         systems
+    }
+}
+
+/// A system, where it listens, and its request for a key.
+pub(crate) type Throttle = (String, Target, Box<dyn Fn(&str) -> Vec<u8>>);
+
+impl Servers {
+    /// The systems with `CL.THROTTLE`, and Redis with `INCR`.
+    pub(crate) fn throttle_requests(&self) -> Vec<Throttle> {
+        let keys = Keys::Random;
+        let command = throttle(keys, HIGH_LIMIT);
+        let row = Row { name: "`CL.THROTTLE`", command, keys, pipeline: 1 };
+        let systems = self.systems(&row).into_iter();
+        let requests = systems.map(|(system, (target, words))| -> Throttle {
+            let request = move |key: &str| {
+                let mut text = format!("*{}\r\n", words.len());
+                for word in &words {
+                    let word = if *word == keys.argument() { key } else { word };
+                    text += &format!("${}\r\n{word}\r\n", word.len());
+                }
+                text.into_bytes()
+            };
+            (system, target, Box::new(request))
+        });
+        requests.collect()
     }
 }
 
