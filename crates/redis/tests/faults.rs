@@ -120,7 +120,7 @@ async fn a_stopped_node_delays_only_its_own_keys() {
     let own: Vec<String> = cluster.nodes()[stopped].keys("tollgate");
     cluster.nodes()[stopped].pause();
     for _ in 0..3 {
-        let replies = check_all(&store, &many, &keys, CHECK, Duration::from_millis(50)).await;
+        let replies = check_all(&store, &many, &keys, CHECK, Duration::from_millis(500)).await;
         for (key, reply) in keys.iter().zip(replies) {
             let is_own = own.iter().any(|name| name.ends_with(&format!(":{key}")));
             let is_answered = matches!(&reply, Reply::Answer(Ok(answer)) if answer.allowed());
@@ -306,13 +306,12 @@ async fn a_request_that_cannot_be_sent_in_time_is_not_charged() {
     let _ = check(&store, &limits, b"k").await.unwrap();
     server.pause();
     let keys = vec!["k".to_owned(); 2];
-    let mut packets = 0;
+    let calls = store.stats().calls;
     wait_until("two packets in flight", async || {
         let deadline = Duration::from_millis(100);
-        let replies = check_all(&store, &limits, &keys, CHECK, deadline).await;
         // On a busy machine the deadline can pass before they are sent.
-        packets += u32::from(replies.iter().any(|reply| matches!(reply, Reply::Late(_))));
-        packets == 2
+        let _ = check_all(&store, &limits, &keys, CHECK, deadline).await;
+        store.stats().calls == calls + 2
     })
     .await;
     let replies = check_all(&store, &limits, &keys, CHECK, Duration::from_millis(50)).await;

@@ -38,10 +38,6 @@ function route() {
 }
 
 function show(isMove) {
-  // The link to the content is no page.
-  if (location.hash === "#main") {
-    return byId("main").focus();
-  }
   page?.close?.();
   page = route() ?? { title: "Not found", element: h("div", {}, h("h1", {}, "Not found"),
     empty("There is no such page", h("a", { href: "#/" }, "Overview"))) };
@@ -194,6 +190,11 @@ function setTheme(theme) {
   page?.redraw?.();
 }
 
+// The target of this link is no page.
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  byId("main").focus();
+});
 byId("theme").addEventListener("click", () => {
   const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length];
   localStorage.setItem("tollgate-theme", next);

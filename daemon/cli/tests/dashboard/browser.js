@@ -169,6 +169,8 @@ const SCENARIOS = {
     await page.keyboard.press("Tab");
     console.log("first:", await focused(page));
     await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement.id === "main");
+    console.log("page:", await page.evaluate(() => location.hash));
     await tabTo(page, "Reset…");
     await page.keyboard.press("Enter");
     await shows(page, "Reset user:3?");

@@ -97,6 +97,7 @@ log · Tollgate []
 fn an_operator_resets_and_blocks_a_key_with_the_keyboard_alone() {
     const EXPECTED: &str = "
 first: Skip to content
+page: #/keys?policy=log&key=user%3A3
 cancelled: Reset…
 reset: Reset…
 The next request is denied: the key is blocked
