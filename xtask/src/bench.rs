@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: runs the benchmarks of the package `bench`.
+//! `cargo xtask bench`: runs the benchmarks of the packages `bench` and `hot-paths`.
 
 use std::path::{self, Path};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::deps::Skipped;
@@ -24,6 +24,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     let name = arguments.positional();
     arguments.finish()?;
     if name.as_deref() == Some("hot_paths") {
+        ensure!(json.is_none() && !is_quick, "hot_paths has no options");
         deps::programs(&["valgrind"])?;
         process::run(hot_paths(&root))?;
         return Ok(ExitCode::SUCCESS);

@@ -3,12 +3,14 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bench::figures::number;
 use tokio::runtime::Builder;
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, LocalSet, yield_now};
+use tokio::time::timeout;
 use tollgate::Timestamp;
 use tollgate_state::Clock;
 
@@ -58,9 +60,15 @@ pub(crate) fn run<C: Client>(
         for client in clients {
             tasks.spawn_local(schedule.clone().send(client));
         }
-        while let Some(result) = tasks.join_next().await {
-            result??;
-        }
+        let all = async {
+            while let Some(result) = tasks.join_next().await {
+                result??;
+            }
+            anyhow::Ok(())
+        };
+        timeout(Duration::from_secs(2 * seconds + 10), all)
+            .await
+            .context("a server does not answer")??;
         let mut latencies_us = schedule.latencies.take();
         latencies_us.sort_unstable();
         let sent = number(latencies_us.len());

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use bench::Effort;
 use bench::figures::number;
 use bench::process::{self, LOAD_CORE};
@@ -49,6 +49,7 @@ fn measure<C: Client>(
 ) -> Result<()> {
     let saturated = open_loop::run(&connect, seconds, None)?;
     let rate = number(saturated.latencies_us.len()) / seconds / 2;
+    ensure!(rate > 0, "{server} answers less than two requests per second");
     let outcome = open_loop::run(&connect, seconds, Some(rate))?;
     let latencies_us = [500, 990, 999].map(|share| outcome.per_mille(share));
     report.tails.push(Tail { protocol, server, rate, latencies_us, unsent: outcome.unsent });

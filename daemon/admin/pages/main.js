@@ -29,7 +29,7 @@ function route() {
     return key(app, parameters.get("policy"), parameters.get("key"));
   }
   switch (path) {
-    case "": case "/": return overview(app);
+    case "": case "/": case "main": return overview(app);
     case "/keys": return keys(app);
     case "/try": return tryRequest(app);
     case "/config": return config();

@@ -32,7 +32,7 @@ const KEY_LEN: usize = 30_000;
 /// The number of requests that a client sends before it reads the responses.
 const BATCH: usize = 16;
 
-// On a slow machine, no request id expires before the store is full.
+// No request id expires before the store is full, even on a slow machine.
 const CONFIG: &str = "
 store: { max_bytes: 64MiB, request_id_horizon: 1h }
 limits: { key_bytes: 32KiB }
