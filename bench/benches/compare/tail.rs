@@ -17,17 +17,17 @@ const KEYS: usize = 100_000;
 pub(crate) fn run(effort: Effort, report: &mut Report) -> Result<()> {
     process::pin(std::process::id(), LOAD_CORE)?;
     let seconds = if effort.divisor == 1 { 10 } else { 1 };
-    let keys: Vec<String> =
-        bench::uniform(KEYS, KEYS).into_iter().map(|index| format!("user:{index:019}")).collect();
+    let keys = bench::keys(KEYS);
+    let order = bench::uniform(KEYS, KEYS);
     for (server, target) in http::targets(report)? {
-        let texts = keys.iter().map(|key| target.request(key)).collect();
+        let texts = order.iter().map(|index| target.request(&keys[*index])).collect();
         let requests = Rc::new(Requests { texts, is_complete: text::is_complete_http });
         let port = target.server.port.number();
         measure(report, "HTTP", server, seconds, async || text::connect(port, &requests).await)?;
     }
     let servers = resp::Servers::start(report)?;
     for (server, target, request) in servers.throttle_requests() {
-        let texts = keys.iter().map(|key| request(key)).collect();
+        let texts = order.iter().map(|index| request(&keys[*index])).collect();
         let requests = Rc::new(Requests { texts, is_complete: text::is_complete_resp });
         let port = target.port;
         measure(report, "RESP", server, seconds, async || text::connect(port, &requests).await)?;

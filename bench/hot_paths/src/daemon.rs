@@ -20,7 +20,6 @@ use tollgate_envoy::EnvoyState;
 use tollgate_http::HttpState;
 use tollgate_resp::RespReplay;
 
-use crate::keys;
 use crate::measure::Work;
 use crate::memory::limiter;
 
@@ -50,7 +49,7 @@ pub(crate) fn resp_check() -> Result<Work> {
 /// Pipelines of a command whose replies begin with `reply`.
 fn resp(command: impl Fn(&str) -> Vec<&str>, reply: &'static [u8]) -> Result<Work> {
     let mut client = RespReplay::new(&config()?, limiter()).map_err(anyhow::Error::msg)?;
-    let keys = keys(KEYS);
+    let keys = bench::keys(KEYS);
     let commands: Vec<Vec<u8>> = keys.iter().map(|key| encode(&command(key))).collect();
     let pipelines: Vec<Vec<u8>> = commands.chunks_exact(PIPELINE).map(<[_]>::concat).collect();
     let (mut next, mut replies) = (0, Vec::new());
@@ -77,7 +76,7 @@ pub(crate) fn http_check() -> Result<Work> {
     let (engine, remote) = engine()?;
     let (state, mut replies) = (HttpState::default(), Vec::new());
     let runtime = Builder::new_current_thread().enable_time().build()?;
-    let requests: Vec<String> = keys(KEYS).iter().map(|key| http_request(key)).collect();
+    let requests: Vec<String> = bench::keys(KEYS).iter().map(|key| http_request(key)).collect();
     let connections: Vec<String> = requests.chunks_exact(PIPELINE).map(<[_]>::concat).collect();
     let mut next = 0;
     let call = move || {
@@ -113,7 +112,7 @@ pub(crate) fn should_rate_limit() -> Result<Work> {
     let (engine, remote) = engine()?;
     let (state, headers) = (EnvoyState::default(), HeaderMap::new());
     let runtime = Builder::new_current_thread().enable_time().build()?;
-    let messages: Vec<Vec<u8>> = keys(KEYS).into_iter().map(message).collect();
+    let messages: Vec<Vec<u8>> = bench::keys(KEYS).into_iter().map(message).collect();
     let (mut next, mut response) = (0, Vec::new());
     let call = move || {
         let request = RateLimitRequest::decode(&*messages[next % KEYS])?;

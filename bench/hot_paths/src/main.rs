@@ -42,11 +42,6 @@ fn file() -> PathBuf {
     PathBuf::from(format!("{folder}/{}.txt", std::env::consts::ARCH))
 }
 
-/// 24-byte keys, all different.
-fn keys(count: usize) -> Vec<String> {
-    (0..count).map(|n| format!("user:{n:019}")).collect()
-}
-
 fn main() -> Result<ExitCode> {
     if let Some(path) = measure::chosen(PATHS) {
         measure::run(path, ALLOCATOR)?;

@@ -4,7 +4,6 @@ use anyhow::{Result, ensure};
 use tokio::runtime::Builder;
 use tollgate::{Check, Limiter, ManualClock, MemoryLimiter, Operation, Policy, Request};
 
-use crate::keys;
 use crate::measure::Work;
 
 const KEYS: usize = 1_000;
@@ -27,7 +26,7 @@ pub(crate) fn three_limits() -> Result<Work> {
 
 /// Single checks of known keys.
 fn checks(limits: &str, is_allowed: bool) -> Result<Work> {
-    let (limiter, policy, keys) = (limiter(), Policy::named("api", limits)?, keys(KEYS));
+    let (limiter, policy, keys) = (limiter(), Policy::named("api", limits)?, bench::keys(KEYS));
     for key in &keys {
         ensure!(limiter.check(&policy, key).allowed);
     }
@@ -44,7 +43,7 @@ fn checks(limits: &str, is_allowed: bool) -> Result<Work> {
 /// Checks of keys that the table does not have.
 pub(crate) fn new_key() -> Result<Work> {
     let (limiter, policy) = (limiter(), Policy::named("api", "10/h")?);
-    let mut keys = keys(100_000).into_iter();
+    let mut keys = bench::keys(100_000).into_iter();
     let call = move || {
         let Some(key) = keys.next() else { anyhow::bail!("too few keys") };
         ensure!(limiter.check(&policy, &key).remaining == 9);
@@ -57,7 +56,7 @@ pub(crate) fn new_key() -> Result<Work> {
 pub(crate) fn check_each() -> Result<Work> {
     const CHECKS: usize = 64;
     let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
-    let keys = keys(KEYS);
+    let keys = bench::keys(KEYS);
     let mut decisions = Vec::new();
     let mut first = 0;
     let call = move || {
@@ -76,7 +75,7 @@ pub(crate) fn check_each() -> Result<Work> {
 pub(crate) fn batch() -> Result<Work> {
     const REQUESTS: usize = 64;
     let (limiter, policy) = (Limiter::from(limiter()), Policy::named("api", "1000000/s")?);
-    let keys = keys(KEYS);
+    let keys = bench::keys(KEYS);
     let runtime = Builder::new_current_thread().build()?;
     let mut first = 0;
     let call = move || {
@@ -98,7 +97,7 @@ pub(crate) fn batch() -> Result<Work> {
 pub(crate) fn several_checks() -> Result<Work> {
     const CHECKS: usize = 32;
     let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
-    let keys = keys(KEYS);
+    let keys = bench::keys(KEYS);
     let mut first = 0;
     let call = move || {
         let key = |index| &keys[(first + index) % KEYS];

@@ -65,7 +65,8 @@ impl Connection {
     }
 }
 
-fn encode<Arg: AsRef<[u8]>>(args: &[Arg]) -> Vec<u8> {
+/// A command in the Redis protocol.
+pub fn encode<Arg: AsRef<[u8]>>(args: &[Arg]) -> Vec<u8> {
     let mut request = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
         let arg = arg.as_ref();

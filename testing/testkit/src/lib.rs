@@ -63,7 +63,7 @@ mod wait;
 pub use client::ClientKind;
 pub use cluster::{Cluster, SlotMove, slot_of};
 pub use config::Config;
-pub use connection::Connection;
+pub use connection::{Connection, encode};
 pub use events::Events;
 pub use examples::build_examples;
 pub use folder::Folder;

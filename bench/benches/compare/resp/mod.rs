@@ -12,7 +12,7 @@ use bench::Effort;
 use bench::figures::number;
 use bench::process::{self, SERVER_CORE};
 use bench::report::{Curve, Report, Row as ReportRow};
-use tollgate_testkit::Server as Redis;
+use tollgate_testkit::{Server as Redis, encode};
 
 use self::load::Target;
 use self::row::{HIGH_LIMIT, Keys, Row, rows, throttle};
@@ -23,6 +23,9 @@ use crate::servers::Server;
 fn redis_cell(module: &Path) -> Redis {
     Redis::with(|config| config.line(&format!("loadmodule {}", module.display())))
 }
+
+/// A system, where it listens, and its request for a key.
+pub(crate) type Throttle = (String, Target, Box<dyn Fn(&str) -> Vec<u8>>);
 
 /// The servers that are measured.
 pub(crate) struct Servers {
@@ -80,12 +83,7 @@ impl Servers {
         }
         systems
     }
-}
 
-/// A system, where it listens, and its request for a key.
-pub(crate) type Throttle = (String, Target, Box<dyn Fn(&str) -> Vec<u8>>);
-
-impl Servers {
     /// The systems with `CL.THROTTLE`, and Redis with `INCR`.
     pub(crate) fn throttle_requests(&self) -> Vec<Throttle> {
         let keys = Keys::Random;
@@ -94,12 +92,9 @@ impl Servers {
         let systems = self.systems(&row).into_iter();
         let requests = systems.map(|(system, (target, words))| -> Throttle {
             let request = move |key: &str| {
-                let mut text = format!("*{}\r\n", words.len());
-                for word in &words {
-                    let word = if *word == keys.argument() { key } else { word };
-                    text += &format!("${}\r\n{word}\r\n", word.len());
-                }
-                text.into_bytes()
+                let with_key =
+                    |word: &&'static str| if *word == keys.argument() { key } else { word };
+                encode(&words.iter().map(with_key).collect::<Vec<_>>())
             };
             (system, target, Box::new(request))
         });
