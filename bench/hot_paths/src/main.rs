@@ -28,6 +28,7 @@ const PATHS: &[Path] = &[
     Path { name: "memory, new key", prepare: memory::new_key },
     Path { name: "memory, three limits", prepare: memory::three_limits },
     Path { name: "memory, batch of 64 checks", prepare: memory::check_each },
+    Path { name: "memory, batch of 64 checks of 10,000 keys", prepare: memory::check_each_of_many },
     Path { name: "memory, batch of 64 requests", prepare: memory::batch },
     Path { name: "memory, 32 checks in one request", prepare: memory::several_checks },
     Path { name: "RESP, CL.THROTTLE in a pipeline of 32", prepare: daemon::throttle },

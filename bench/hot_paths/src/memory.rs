@@ -52,15 +52,27 @@ pub(crate) fn new_key() -> Result<Work> {
     Ok(Work { call: Box::new(call), operations: 1 })
 }
 
-/// Independent checks in one call.
+/// Independent checks in one call, of a table that is decided one check at a time.
 pub(crate) fn check_each() -> Result<Work> {
+    checks_in_batches(KEYS)
+}
+
+/// The same of a table so large that checks are looked up together.
+pub(crate) fn check_each_of_many() -> Result<Work> {
+    checks_in_batches(10 * KEYS)
+}
+
+fn checks_in_batches(key_count: usize) -> Result<Work> {
     const CHECKS: usize = 64;
     let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
-    let keys = bench::keys(KEYS);
+    let keys = bench::keys(key_count);
+    for key in &keys {
+        ensure!(limiter.check(&policy, key).allowed);
+    }
     let mut decisions = Vec::new();
     let mut first = 0;
     let call = move || {
-        let key = |index| &keys[(first + index) % KEYS];
+        let key = |index| &keys[(first + index) % key_count];
         let checks: [_; CHECKS] = std::array::from_fn(|index| Check::new(&policy, key(index)));
         decisions.clear();
         limiter.check_each_into(&checks, &mut decisions)?;

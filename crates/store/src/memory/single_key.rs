@@ -26,7 +26,19 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
-        let now = self.clock.now();
+        self.check_at(self.clock.now(), policy, key, cost, lease)
+    }
+
+    /// The check at a time that has just been read from the clock.
+    #[inline]
+    pub(super) fn check_at(
+        &self,
+        now: Timestamp,
+        policy: &Policy,
+        key: Key<'_>,
+        cost: Cost,
+        lease: impl FnOnce() -> Id,
+    ) -> Decision {
         if !policy.is_single_limit() || key.as_bytes().len() > MAX_TEXT_LEN {
             let lease = policy.has_concurrent().then(lease);
             let key = StoredKey::new(key.as_bytes());
