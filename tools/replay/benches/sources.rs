@@ -127,12 +127,13 @@ fn order(lines: u64) {
             order.push(stamp, event);
             if at % 5_000 == 0 {
                 events.clear();
-                order.release(&mut events);
+                while order.release(&mut events) {}
                 black_box(&events);
             }
         }
         events.clear();
-        order.finish(&mut events);
+        order.finish();
+        while order.release(&mut events) {}
         black_box(&events);
     };
     show("order, all in order", lines, None, || run(0));

@@ -36,8 +36,8 @@ use crate::log::Stamp;
 ///     order.push(second(at), name);
 /// }
 /// let mut events = Vec::new();
-/// order.release(&mut events);
-/// order.finish(&mut events);
+/// order.finish();
+/// while order.release(&mut events) {}
 /// let found: Vec<_> = events.iter().map(|(at, name)| format!("{name} {at}")).collect();
 /// assert_eq!(found, ["a 100", "b 100.5", "c 101", "e 440", "d 500"]);
 /// assert_eq!(order.late(), 1);
@@ -105,26 +105,25 @@ impl<T: Copy> Order<T> {
         }
     }
 
-    /// Appends the events that are due to `into`, with their times.
-    pub fn release(&mut self, into: &mut Vec<(Timestamp, T)>) {
-        self.release_before(self.open, into);
-    }
-
-    /// Appends all remaining events to `into`.
-    pub fn finish(&mut self, into: &mut Vec<(Timestamp, T)>) {
-        self.release_before(u64::MAX, into);
-        self.open = self.open.max(split(self.newest).0 + 1);
-    }
-
-    fn release_before(&mut self, open: u64, into: &mut Vec<(Timestamp, T)>) {
-        while self.seconds.front().is_some_and(|front| front.second < open)
-            && let Some(mut second) = self.seconds.pop_front()
-        {
-            second.release(into);
-            if self.free.len() < MAX_FREE {
-                self.free.push(second.events);
-            }
+    /// Appends the events of the first second that is due to `into`, with their times; returns whether
+    /// there was one.
+    pub fn release(&mut self, into: &mut Vec<(Timestamp, T)>) -> bool {
+        let is_due = self.seconds.front().is_some_and(|front| front.second < self.open);
+        let Some(mut second) = is_due.then(|| self.seconds.pop_front()).flatten() else {
+            return false;
+        };
+        second.release(into);
+        if self.free.len() < MAX_FREE {
+            self.free.push(second.events);
         }
+        true
+    }
+
+    /// Makes all events due.
+    pub fn finish(&mut self) {
+        // A late event may be in a second after the newest one.
+        let last = self.seconds.back().map_or(0, |last| last.second);
+        self.open = self.open.max(split(self.newest).0.max(last) + 1);
     }
 
     /// The events of a second.
@@ -144,7 +143,11 @@ impl<T: Copy> Order<T> {
     }
 
     fn insert(&mut self, at: usize, second: u64) -> usize {
-        let mut events = self.free.pop().unwrap_or_default();
+        let mut events = self.free.pop().unwrap_or_else(|| {
+            // As many as in the second before, because a vector that grows is copied several times.
+            let before = at.checked_sub(1).and_then(|before| self.seconds.get(before));
+            Vec::with_capacity(before.map_or(0, |before| before.events.len()))
+        });
         events.clear();
         let new = Second { second, events, spread: 0, in_order: true, last: 0 };
         self.seconds.insert(at, new);

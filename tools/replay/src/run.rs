@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tollgate::Micros;
 
 use crate::decide::{
-    CandidateStore, DecisionRecord, Event, ParallelReplay, Partition, Summary, TimedRequest,
+    BATCH, CandidateStore, DecisionRecord, Event, ParallelReplay, Partition, Summary, TimedRequest,
     decide_sequentially,
 };
 use crate::error::ReplayError;
@@ -69,26 +70,35 @@ impl<'a> Replay<'a> {
         let threads = self.options.threads.max(1);
         let mut keys = self.parallel_replay(Order::new(self.options.reorder, self.options.spread));
         let mut lines = LogLines::new(log, self.options.strict);
-        let mut reads: Vec<PlainChecks> = Vec::new();
         while !self.is_stopped() {
             let blocks = lines.blocks(threads * BLOCKS, self.stop)?;
             if blocks.is_empty() {
                 break;
             }
-            reads.resize_with(blocks.len(), PlainChecks::default);
+            let mut checks = std::mem::take(&mut keys.free);
+            checks.resize_with(blocks.len(), PlainChecks::default);
             let parts = keys.parts();
-            let mut tasks: Vec<_> = blocks.into_iter().zip(reads.drain(..)).collect();
-            let share = tasks.len().div_ceil(threads);
-            for_each(&mut tasks.chunks_mut(share).collect::<Vec<_>>(), |share| {
-                for ((block, reader), checks) in share.iter_mut() {
+            let mut tasks: Vec<_> = blocks.into_iter().zip(checks).collect();
+            let unread = Mutex::new(tasks.iter_mut());
+            let mut ordering: Vec<_> = (0..threads).map(|_| None).collect();
+            ordering[0] = Some(&mut keys);
+            for_each(&mut ordering, |keys| {
+                // One thread puts the checks of the previous blocks in order, while others read.
+                if let Some(keys) = keys {
+                    keys.put_in_order();
+                }
+                loop {
+                    let next = unread.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(((block, reader), checks)) = next else { break };
                     checks.read(reader, block.bytes(), extractor, parts);
                 }
             });
+            let mut reads = Vec::with_capacity(tasks.len());
             for ((block, _), mut checks) in tasks {
                 lines.count(&block, std::mem::take(&mut checks.counts))?;
                 reads.push(checks);
             }
-            keys.take(&reads);
+            keys.take(reads);
             self.check_key_count(&keys.partitions)?;
             (self.progress)(lines.progress());
         }
@@ -162,10 +172,9 @@ impl<'a> Replay<'a> {
                 }
             }
             if is_finished {
-                order.finish(&mut released)
-            } else {
-                order.release(&mut released)
+                order.finish();
             }
+            while order.release(&mut released) {}
             for (at, number) in released.drain(..) {
                 let Some(request) = waiting.remove(&number) else {
                     unreachable!("each line is released once");
@@ -221,9 +230,6 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// How many blocks each thread reads before all threads decide. Starting a thread takes about 20
-/// µs, reading a block two milliseconds.
+/// How many blocks each thread reads before all threads decide. Waking a thread takes about 20 µs, reading a
+/// block two milliseconds.
 const BLOCKS: usize = 4;
-
-/// How many synthetic requests are decided at a time.
-const BATCH: usize = 65_536;

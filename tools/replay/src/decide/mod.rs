@@ -6,7 +6,7 @@ mod sequential;
 mod suggest;
 mod summary;
 
-pub(crate) use parallel::ParallelReplay;
+pub(crate) use parallel::{BATCH, ParallelReplay};
 pub(crate) use partition::{Event, Partition};
 pub use sequential::{CandidateStore, DecisionRecord};
 pub(crate) use sequential::{TimedRequest, decide as decide_sequentially};

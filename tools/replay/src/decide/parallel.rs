@@ -10,11 +10,19 @@ use crate::report::{Span, extend_span};
 use crate::request::Candidate;
 use crate::threads::for_each;
 
+/// How many checks are decided at a time, about.
+pub(crate) const BATCH: usize = 65_536;
+
 /// All keys in partitions, and the checks that wait until no earlier check can arrive.
 pub(crate) struct ParallelReplay<'a> {
     candidates: &'a [Candidate],
     pub(crate) partitions: Vec<Partition>,
     pub(crate) order: Order<Event>,
+    /// The last blocks, and the numbers of their keys by partition and block.
+    blocks: Vec<PlainChecks>,
+    numbers: Vec<Vec<Vec<Option<u32>>>>,
+    /// The memory of earlier blocks, for reuse.
+    pub(crate) free: Vec<PlainChecks>,
     /// Checks in order, which are decided next.
     released: Vec<(Timestamp, Event)>,
     /// The time of the first and of the last decision.
@@ -30,18 +38,49 @@ impl<'a> ParallelReplay<'a> {
     ) -> Self {
         let partition = || Partition::new(candidates.len(), keeps_trace);
         let partitions = std::iter::repeat_with(partition).take(threads.max(1)).collect();
-        ParallelReplay { candidates, partitions, order, released: Vec::new(), span: None }
+        ParallelReplay {
+            candidates,
+            partitions,
+            order,
+            blocks: Vec::new(),
+            numbers: Vec::new(),
+            free: Vec::new(),
+            released: Vec::new(),
+            span: None,
+        }
     }
 
     pub(crate) fn parts(&self) -> u32 {
         to_u32(self.partitions.len())
     }
 
-    /// Takes consecutive blocks, and decides every check that no earlier check can precede.
-    pub(crate) fn take(&mut self, blocks: &[PlainChecks]) {
-        let numbers = self.number(blocks);
-        for (place, block) in blocks.iter().enumerate() {
-            let mut parts: Vec<_> = numbers
+    /// Takes consecutive blocks, numbers their keys, and decides the checks of earlier blocks that are in
+    /// order.
+    pub(crate) fn take(&mut self, blocks: Vec<PlainChecks>) {
+        let (candidates, released) = (self.candidates, &self.released);
+        let partitions = (0..).zip(&mut self.partitions);
+        let mut tasks: Vec<_> =
+            partitions.map(|(part, partition)| (part, partition, Vec::new())).collect();
+        for_each(&mut tasks, |(part, partition, numbers)| {
+            partition.decide(*part, released, candidates);
+            for block in &blocks {
+                let number = |check: &UnnumberedCheck| {
+                    partition.number(check.hash, check.policy, block.key(check), candidates)
+                };
+                numbers.push(block.parts[index(*part)].iter().map(number).collect());
+            }
+        });
+        self.numbers = tasks.into_iter().map(|(_, _, numbers)| numbers).collect();
+        self.blocks = blocks;
+        self.end_decisions();
+    }
+
+    /// Puts the checks of the last blocks in order; those that no earlier check can precede are
+    /// decided next.
+    pub(crate) fn put_in_order(&mut self) {
+        for (place, block) in self.blocks.iter().enumerate() {
+            let mut parts: Vec<_> = self
+                .numbers
                 .iter()
                 .zip(&block.parts)
                 .map(|(numbers, checks)| numbers[place].iter().zip(checks))
@@ -53,8 +92,8 @@ impl<'a> ParallelReplay<'a> {
                 }
             }
         }
-        self.order.release(&mut self.released);
-        self.decide();
+        self.free.append(&mut self.blocks);
+        while self.order.release(&mut self.released) {}
     }
 
     /// Takes one check of cost 1 that does not come from a log.
@@ -72,32 +111,27 @@ impl<'a> ParallelReplay<'a> {
         for_each(&mut partitions, |(mine, partition)| {
             partition.decide(*mine, released, candidates)
         });
+        self.end_decisions();
+    }
+
+    /// Decides all checks that are left, in batches, so that their memory is used again.
+    pub(crate) fn finish(&mut self) {
+        self.put_in_order();
+        self.decide();
+        self.order.finish();
+        while self.order.release(&mut self.released) {
+            if self.released.len() >= BATCH {
+                self.decide();
+            }
+        }
+        self.decide();
+    }
+
+    /// Forgets the checks that have been decided.
+    fn end_decisions(&mut self) {
         for value in [self.released.first(), self.released.last()].into_iter().flatten() {
             extend_span(&mut self.span, value.0);
         }
         self.released.clear();
-    }
-
-    pub(crate) fn finish(&mut self) {
-        self.order.finish(&mut self.released);
-        self.decide();
-    }
-
-    /// Numbers the keys of some blocks, each partition on its thread; returns the numbers by
-    /// partition and block.
-    fn number(&mut self, blocks: &[PlainChecks]) -> Vec<Vec<Vec<Option<u32>>>> {
-        let candidates = self.candidates;
-        let partitions = self.partitions.iter_mut().enumerate();
-        let mut tasks: Vec<_> =
-            partitions.map(|(part, partition)| (part, partition, Vec::new())).collect();
-        for_each(&mut tasks, |(part, partition, numbers)| {
-            for block in blocks {
-                let number = |check: &UnnumberedCheck| {
-                    partition.number(check.hash, check.policy, block.key(check), candidates)
-                };
-                numbers.push(block.parts[*part].iter().map(number).collect());
-            }
-        });
-        tasks.into_iter().map(|(_, _, numbers)| numbers).collect()
     }
 }
