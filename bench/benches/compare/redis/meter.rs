@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result};
-use tollgate_testkit::{Connection, Server};
+use tollgate_testkit::{Connection, Reply, Server};
 
 use crate::redis::caller::{self, Caller};
 use bench::figures::{Hundredths, number, ratio};
@@ -118,7 +118,7 @@ impl Meter {
         Ok(sum)
     }
 
-    /// The memory of everything that is stored for a user's key, in bytes.
+    /// The memory of everything that is stored for a user's key, in bytes; 0 if it has expired.
     pub(crate) fn bytes(&mut self, key: &str) -> Result<u64> {
         let mut sum = 0;
         for connection in &mut self.connections {
@@ -126,7 +126,7 @@ impl Meter {
             for name in names.array() {
                 let name = name.text();
                 let usage = connection.command(&["MEMORY", "USAGE", &name, "SAMPLES", "0"])?;
-                sum += u64::try_from(usage.integer())?;
+                sum += if usage == Reply::Null { 0 } else { u64::try_from(usage.integer())? };
             }
         }
         Ok(sum)
