@@ -52,12 +52,12 @@ pub(crate) fn new_key() -> Result<Work> {
     Ok(Work { call: Box::new(call), operations: 1 })
 }
 
-/// Independent checks in one call, of a table that is decided one check at a time.
+/// Independent checks in one call; the table is so small that they are decided one at a time.
 pub(crate) fn check_each() -> Result<Work> {
     checks_in_batches(KEYS)
 }
 
-/// The same of a table so large that checks are looked up together.
+/// The same with a table so large that they are looked up together.
 pub(crate) fn check_each_of_many() -> Result<Work> {
     checks_in_batches(10 * KEYS)
 }

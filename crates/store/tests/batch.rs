@@ -16,13 +16,10 @@ fn store(clock: &ManualClock, max_keys: usize) -> MemoryStore {
     builder.table_full(TableFull::Deny).build()
 }
 
-/// The keys of a table that is so large that the reads of checks overlap.
-const LARGE: usize = 1_800;
-
-/// Makes a table large.
+/// Makes a store so large that the reads of checks overlap, with keys in a table of their own.
 fn fill(store: &MemoryStore) {
-    let other = Policy::named("other", "1/d").unwrap();
-    for index in 0..LARGE {
+    let other = Policy::named("other", "1/d").unwrap().with_max_keys(4_000);
+    for index in 0..2_000 {
         let key = format!("{index:256}");
         let _ = single(store, &Check::new(&other, &key));
     }
@@ -61,15 +58,13 @@ fn checks_are_decided_as_single_ones() {
     for seed in 0..200 {
         let mut random = Rng::with_seed(seed);
         let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
-        // One shard with too little room for all keys, or several with enough; each small and large.
-        let (is_large, has_room) = (random.bool(), random.bool());
-        let max_keys = if has_room { 1_000 } else { 40 } + if is_large { LARGE } else { 0 };
+        // One shard with too little room for all keys, or several with enough.
+        let max_keys = [40, 1_000][random.usize(..2)];
         let (together, alone) = (store(&clock, max_keys), store(&clock, max_keys));
-        if is_large {
+        if random.bool() {
             fill(&together);
-            fill(&alone);
         }
-        let key_count = if has_room { keys.len() } else { 20 };
+        let key_count = if max_keys == 1_000 { keys.len() } else { 20 };
         for _ in 0..20 {
             if random.u8(..4) == 0 {
                 let (policy, key) =
@@ -102,7 +97,7 @@ fn checks_are_decided_as_single_ones() {
 fn threads_admit_each_key_exactly_as_often_as_its_limit() {
     const THREADS: usize = 4;
     let clock = ManualClock::at(Timestamp::from_micros(1_763_650_000_000_000));
-    let (store, limit) = (Arc::new(store(&clock, 4_000)), "100/h".parse::<Policy>().unwrap());
+    let (store, limit) = (Arc::new(store(&clock, 400)), "100/h".parse::<Policy>().unwrap());
     fill(&store);
     let start = Arc::new(Barrier::new(THREADS));
     let work = |thread: usize| {

@@ -127,13 +127,13 @@ fn order(lines: u64) {
             order.push(stamp, event);
             if at % 5_000 == 0 {
                 events.clear();
-                while order.release(&mut events) {}
+                order.release(&mut events);
                 black_box(&events);
             }
         }
         events.clear();
         order.finish();
-        while order.release(&mut events) {}
+        order.release(&mut events);
         black_box(&events);
     };
     show("order, all in order", lines, None, || run(0));

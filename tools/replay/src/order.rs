@@ -37,7 +37,7 @@ use crate::log::Stamp;
 /// }
 /// let mut events = Vec::new();
 /// order.finish();
-/// while order.release(&mut events) {}
+/// order.release(&mut events);
 /// let found: Vec<_> = events.iter().map(|(at, name)| format!("{name} {at}")).collect();
 /// assert_eq!(found, ["a 100", "b 100.5", "c 101", "e 440", "d 500"]);
 /// assert_eq!(order.late(), 1);
@@ -49,7 +49,7 @@ pub struct Order<T> {
     reorder: Micros,
     spread: bool,
     newest: Timestamp,
-    /// The first second that is not released.
+    /// The first second that is not due.
     open: u64,
     late: u64,
     /// Whether a time was spread.
@@ -105,9 +105,13 @@ impl<T: Copy> Order<T> {
         }
     }
 
-    /// Appends the events of the first second that is due to `into`, with their times; returns whether
-    /// there was one.
-    pub fn release(&mut self, into: &mut Vec<(Timestamp, T)>) -> bool {
+    /// Appends the events that are due to `into`, with their times.
+    pub fn release(&mut self, into: &mut Vec<(Timestamp, T)>) {
+        while self.release_second(into) {}
+    }
+
+    /// As [`release`](Self::release) for the first second only; returns whether it is due.
+    pub fn release_second(&mut self, into: &mut Vec<(Timestamp, T)>) -> bool {
         let is_due = self.seconds.front().is_some_and(|front| front.second < self.open);
         let Some(mut second) = is_due.then(|| self.seconds.pop_front()).flatten() else {
             return false;
@@ -119,7 +123,7 @@ impl<T: Copy> Order<T> {
         true
     }
 
-    /// Makes all events due.
+    /// Makes all events due, so that the next call of [`release`](Self::release) returns them.
     pub fn finish(&mut self) {
         // A late event may be in a second after the newest one.
         let last = self.seconds.back().map_or(0, |last| last.second);

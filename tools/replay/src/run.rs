@@ -21,7 +21,7 @@ use crate::threads::for_each;
 /// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number of threads; each decides some of the keys.
+    /// The number of threads, of which one per core runs at a time; each decides some of the keys.
     pub threads: usize,
     /// How late a line may be and still be sorted into its place.
     pub reorder: Micros,
@@ -80,10 +80,10 @@ impl<'a> Replay<'a> {
             let parts = keys.parts();
             let mut tasks: Vec<_> = blocks.into_iter().zip(checks).collect();
             let unread = Mutex::new(tasks.iter_mut());
-            let mut ordering: Vec<_> = (0..threads).map(|_| None).collect();
-            ordering[0] = Some(&mut keys);
-            for_each(&mut ordering, |keys| {
-                // One thread puts the checks of the previous blocks in order, while others read.
+            // One thread puts the checks of the previous blocks in order, while others read.
+            let ordering = std::iter::once(Some(&mut keys));
+            let others = std::iter::repeat_with(|| None).take(threads - 1);
+            for_each(&mut ordering.chain(others).collect::<Vec<_>>(), |keys| {
                 if let Some(keys) = keys {
                     keys.put_in_order();
                 }
@@ -174,7 +174,7 @@ impl<'a> Replay<'a> {
             if is_finished {
                 order.finish();
             }
-            while order.release(&mut released) {}
+            order.release(&mut released);
             for (at, number) in released.drain(..) {
                 let Some(request) = waiting.remove(&number) else {
                     unreachable!("each line is released once");
@@ -230,6 +230,5 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// How many blocks each thread reads before all threads decide. Waking a thread takes about 20 µs, reading a
-/// block two milliseconds.
+/// The number of blocks of a round, for each thread. Reading a block takes about two milliseconds.
 const BLOCKS: usize = 4;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use bench::Effort;
 use bench::figures::{Hundredths, decimal, median, ratio};
 use redis::aio::MultiplexedConnection;
@@ -108,11 +108,13 @@ impl Bench {
         let mut last = loaded;
         let loaded = self.meter.measure(callers, next, requests, decisions_each).await?;
         let mut bytes = self.meter.bytes(row.key(end - 1))?;
-        while bytes == 0 {
-            // The key has expired.
-            last.call(end - 1).await?;
-            bytes = self.meter.bytes(row.key(end - 1))?;
+        for _ in 0..10 {
+            if bytes == 0 {
+                last.call(end - 1).await?;
+                bytes = self.meter.bytes(row.key(end - 1))?;
+            }
         }
+        ensure!(bytes > 0, "{}: the key expires before it is measured", row.name);
         Ok(Figures { alone, loaded, largest: None, bytes })
     }
 }

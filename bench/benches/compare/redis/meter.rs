@@ -118,7 +118,7 @@ impl Meter {
         Ok(sum)
     }
 
-    /// The memory of everything that is stored for a user's key, in bytes; 0 if it has expired.
+    /// The memory of everything that is stored for a user's key, in bytes; 0 if any of it has expired.
     pub(crate) fn bytes(&mut self, key: &str) -> Result<u64> {
         let mut sum = 0;
         for connection in &mut self.connections {
@@ -126,7 +126,10 @@ impl Meter {
             for name in names.array() {
                 let name = name.text();
                 let usage = connection.command(&["MEMORY", "USAGE", &name, "SAMPLES", "0"])?;
-                sum += if usage == Reply::Null { 0 } else { u64::try_from(usage.integer())? };
+                if usage == Reply::Null {
+                    return Ok(0);
+                }
+                sum += u64::try_from(usage.integer())?;
             }
         }
         Ok(sum)

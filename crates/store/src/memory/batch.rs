@@ -16,8 +16,7 @@ use crate::sync::MutexGuard;
 /// their shards.
 const MAX_GROUP: usize = 16;
 
-/// The size of a table up to which its reads need not overlap: half of the cache that a core of a server
-/// has for itself.
+/// The bytes of all tables up to which reads need not overlap: half of a level-2 cache of 1 MiB.
 const CACHED_BYTES: usize = if cfg!(loom) { 0 } else { 512 * 1024 };
 
 impl MemoryStore {

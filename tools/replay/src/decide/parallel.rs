@@ -93,7 +93,7 @@ impl<'a> ParallelReplay<'a> {
             }
         }
         self.free.append(&mut self.blocks);
-        while self.order.release(&mut self.released) {}
+        self.order.release(&mut self.released);
     }
 
     /// Takes one check of cost 1 that does not come from a log.
@@ -119,7 +119,7 @@ impl<'a> ParallelReplay<'a> {
         self.put_in_order();
         self.decide();
         self.order.finish();
-        while self.order.release(&mut self.released) {
+        while self.order.release_second(&mut self.released) {
             if self.released.len() >= BATCH {
                 self.decide();
             }

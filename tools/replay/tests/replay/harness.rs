@@ -1,6 +1,8 @@
 //! CSV logs and their replay.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use tollgate::Policy;
@@ -57,6 +59,19 @@ pub(crate) fn candidates(limits: &[&str]) -> Vec<Candidate> {
 
 pub(crate) fn log(text: String) -> Log {
     Log::new(Input::from_reader("log", std::io::Cursor::new(text)), None, Fields::default())
+}
+
+/// A log in many files, which are read in several rounds. The folder is that of one test.
+pub(crate) fn log_in_files(requests: &[Request], folder: &str) -> Log {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    fs::create_dir_all(&folder).unwrap();
+    let files = requests.chunks(requests.len().div_ceil(30).max(1)).enumerate();
+    let write = |(number, requests): (usize, &[Request])| {
+        let file = folder.join(format!("{number}.csv"));
+        fs::write(&file, csv(requests)).unwrap();
+        file
+    };
+    Log::new(Input::open(files.map(write).collect::<Vec<_>>()), None, Fields::default())
 }
 
 pub(crate) fn options(threads: usize) -> Options {

@@ -14,11 +14,11 @@ fn released(stamps: &[Stamp], reorder: Micros, spread: bool, batch: usize) -> (V
     for (at, stamp) in stamps.iter().enumerate() {
         order.push(*stamp, at);
         if at % batch == 0 {
-            while order.release(&mut events) {}
+            order.release(&mut events);
         }
     }
     order.finish();
-    while order.release(&mut events) {}
+    order.release(&mut events);
     (events, order.late())
 }
 
@@ -106,10 +106,10 @@ fn a_finished_second_does_not_open_again() {
     let mut events = Vec::new();
     order.push(exact(100_500_000), 'a');
     order.finish();
-    while order.release(&mut events) {}
+    order.release(&mut events);
     order.push(exact(100_600_000), 'b');
     order.finish();
-    while order.release(&mut events) {}
+    order.release(&mut events);
     assert_eq!(order.late(), 1);
     assert!(events.is_sorted_by_key(|(at, _)| *at));
     assert_eq!(events.len(), 2);
@@ -122,6 +122,6 @@ fn due_events_are_released_before_the_end() {
     for second in 100..=161 {
         order.push(exact(second * 1_000_000 + 999_999), second);
     }
-    while order.release(&mut events) {}
+    order.release(&mut events);
     assert_eq!(events.iter().map(|(_, second)| *second).collect::<Vec<_>>(), [100]);
 }

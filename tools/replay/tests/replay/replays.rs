@@ -7,7 +7,9 @@ use tollgate::{Kind, Limit, Micros, Policy, Spec};
 use tollgate_replay::generate::Traffic;
 use tollgate_replay::{Options, Progress, Replay, ReplayError};
 
-use crate::harness::{KeyField, Request, candidates, csv, log, options, replay, with_replay};
+use crate::harness::{
+    KeyField, Request, candidates, csv, log, log_in_files, options, replay, with_replay,
+};
 use crate::reference::{peaks, reference};
 
 /// Every kind of limit that a log without operations supports, single and combined.
@@ -23,8 +25,11 @@ const LIMITS: [&str; 9] = [
     "3/s fixed; 8/10s log; 20/min sliding",
 ];
 
+/// How late a request can be.
+const LATE: Micros = Micros::from_secs(20);
+
 fn requests() -> impl Strategy<Value = Vec<Request>> {
-    let request = (0_u64..3_000_000, 0_u64..20_000_000, 0_u32..6, 0_u64..4);
+    let request = (0_u64..3_000_000, 0_u64..LATE.get(), 0_u32..6, 0_u64..4);
     prop::collection::vec(request, 0..200).prop_map(|all| {
         let mut now = 1_763_650_000_000_000;
         let request = |(step, late, key, cost): (u64, u64, u32, u64)| {
@@ -43,13 +48,18 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn a_replay_equals_the_reference(requests in requests()) {
         let candidates = candidates(&LIMITS);
-        for threads in [1, 2, 5] {
-            let report = replay(&candidates, options(threads), log(csv(&requests)));
+        for (threads, is_in_files) in [(1, false), (2, true), (5, true)] {
+            let log = match is_in_files {
+                true => log_in_files(&requests, "replay_equals_reference"),
+                false => log(csv(&requests)),
+            };
+            let options = Options { reorder: LATE, ..options(threads) };
+            let report = replay(&candidates, options, log);
             prop_assert_eq!(report.source.lines, requests.len() as u64);
             prop_assert_eq!(report.source.late, 0);
             prop_assert_eq!(report.offered.requests, requests.len() as u64);
@@ -111,6 +121,23 @@ fn a_stopped_replay_reports_the_requests_until_then() {
     let replay = Replay { candidates: &candidates, options: options(2), stop: &stop, progress };
     let report = replay.synthetic(&traffic, "poisson".to_owned()).unwrap();
     assert!(report.source.interrupted);
+    assert_eq!(report.offered.requests, seen.lines);
+    let outcome = &report.outcomes[0];
+    assert_eq!(outcome.admitted.requests + outcome.denied.requests, seen.lines);
+}
+
+#[test]
+fn a_replay_of_a_log_that_is_stopped_reports_the_lines_until_then() {
+    let (stop, candidates, requests) = (AtomicBool::new(false), candidates(&["10/s"]), ramp());
+    let mut seen = Progress::default();
+    let progress = &mut |progress: Progress| {
+        seen = progress;
+        stop.store(true, Ordering::Relaxed);
+    };
+    let replay = Replay { candidates: &candidates, options: options(2), stop: &stop, progress };
+    let report = replay.parallel(log_in_files(&requests, "stopped_replay"), &KeyField).unwrap();
+    assert!(report.source.interrupted);
+    assert!((1..requests.len() as u64).contains(&seen.lines), "{seen:?}");
     assert_eq!(report.offered.requests, seen.lines);
     let outcome = &report.outcomes[0];
     assert_eq!(outcome.admitted.requests + outcome.denied.requests, seen.lines);
