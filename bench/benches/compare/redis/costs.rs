@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use bench::Effort;
 use bench::figures::{Hundredths, decimal, median, ratio};
 use redis::aio::MultiplexedConnection;
@@ -107,15 +107,14 @@ impl Bench {
         let callers = vec![loaded.clone(); CALLERS];
         let mut last = loaded;
         let loaded = self.meter.measure(callers, next, requests, decisions_each).await?;
-        let mut bytes = self.meter.bytes(row.key(end - 1))?;
         for _ in 0..10 {
-            if bytes == 0 {
-                last.call(end - 1).await?;
-                bytes = self.meter.bytes(row.key(end - 1))?;
+            let bytes = self.meter.bytes(row.key(end - 1))?;
+            if bytes > 0 {
+                return Ok(Figures { alone, loaded, largest: None, bytes });
             }
+            last.call(end - 1).await?;
         }
-        ensure!(bytes > 0, "{}: the key expires before it is measured", row.name);
-        Ok(Figures { alone, loaded, largest: None, bytes })
+        bail!("{}: the key expires before it is measured", row.name)
     }
 }
 

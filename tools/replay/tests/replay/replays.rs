@@ -48,12 +48,12 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn a_replay_equals_the_reference(requests in requests()) {
         let candidates = candidates(&LIMITS);
-        for (threads, is_in_files) in [(1, false), (2, true), (5, true)] {
+        for (threads, is_in_files) in [(1, false), (2, false), (2, true), (5, true)] {
             let log = match is_in_files {
                 true => log_in_files(&requests, "replay_equals_reference"),
                 false => log(csv(&requests)),
