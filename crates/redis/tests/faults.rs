@@ -296,10 +296,11 @@ async fn requests_use_the_other_connection_of_a_node_if_one_is_lost() {
 #[tokio::test]
 async fn a_request_that_cannot_be_sent_in_time_is_not_charged() {
     let server = Server::start();
-    // The breaker would open.
+    // The breaker would open. A call that times out is no longer in flight.
     let store = open_with(&server.url(), |options| RedisOptions {
         connections: 1,
         breaker: false,
+        call_timeout: Duration::from_secs(60),
         ..options
     });
     let limits = policy("1000000/d fixed");
