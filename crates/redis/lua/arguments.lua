@@ -25,13 +25,14 @@ local EXACT = 9007199254740992
 local MAX_PARSED = 1000
 
 -- The variables of a call. The time; whether a test passes it; the maximum number of log entries in the
--- bytes of a key, which a test that passes the time may append.
-local KEYS, ARGV, now, injected, short_log
+-- bytes of a key, which a test that passes the time may append, and of leases.
+local KEYS, ARGV, now, injected, short_log, short_leases
 -- The number of keys of checks. The current bytes of each; false if it does not exist or has another type.
 local checked, bytes
 -- By key: whether it is a hash or a sorted set of ours; whether it has another type. If this call writes
--- it as a hash or as a sorted set: its long logs, or its many leases.
-local hashes, sorted_sets, foreign, hashed_logs, many_leases
+-- it as a hash or as a sorted set: its long logs, or its many leases. Its rows of blocks by name, and the
+-- changes to the fields of its reservations.
+local hashes, sorted_sets, foreign, hashed_logs, many_leases, rows, reserved
 -- The reply: the time, the verdict of each request, the number of corrupt keys, the previous bytes of
 -- each key, false for none; then additional data of requests. Numbers become RESP integers, which costs
 -- less than text.
@@ -44,15 +45,32 @@ local expires, origin, earliest, latest
 local parsed, parsed_count = {}, 0
 -- By time: the known texts of expiries, and their number.
 local expiry_texts, expiry_text_count = {}, 0
--- The fast path: the check of a policy with one limit, and with several; by kind, the charge of a limit.
-local check_one, check_limits
+-- The fast path: the check of a policy with one limit, with several, or with a log; the operations on leases;
+-- by kind, the charge of a limit, and the numbers of its state before a list.
+local check_one, check_limits, check_log, acquire, release
 local charges = {}
+local state_formats = {[3] = 'I7I4', [4] = 'I7I7I7', [5] = 'I7I4', [7] = 'I7I4I4'}
+
+-- Sets the operations that the fast path decides.
+local function set_fast_path(policy)
+  local kind = policy[1].kind
+  if kind == 7 then
+    policy.has_leases = true
+  elseif kind == 3 or kind == 5 then
+    local precision, window = policy[1][2], policy[1][3]
+    policy.check = check_log
+    policy.long_format = policy.format .. 'I7I7I7I7I7'
+    policy.long_length = struct.size(policy.long_format)
+    policy.row_name = format_text('%d %d %d 0 ', kind, window, kind == 5 and precision / 1000 or 0)
+  else
+    policy.check = policy.count == 1 and check_one or check_limits
+  end
+end
 
 local function parse_policy(arg)
   local fast_path, flags, count, log_entries, head_length, at = read('<BBBI7H', arg)
   local policy = {fast_path = fast_path, shadow = flags % 2 == 1, count = count}
   policy.log_entries = log_entries
-  policy.check = count == 1 and check_one or check_limits
   policy.head = arg:sub(at, at + head_length - 1)
   at = at + head_length
   local format = '<c' .. head_length
@@ -62,9 +80,10 @@ local function parse_policy(arg)
     limit.charge, limit.numbers = charges[kind], kind == 4 and 3 or 2
     policy[index] = limit
     at = next_at
-    format = format .. ('I7'):rep(limit.numbers)
+    format = format .. (state_formats[kind] or 'I7I7')
   end
   policy.format, policy.length = format, struct.size(format)
+  if fast_path > 0 then set_fast_path(policy) end
   if flags >= 2 then
     policy.ban = {}
     policy.ban.denials, policy.ban.within, policy.ban.length = read('<I7I7I7', arg, at)
@@ -147,10 +166,11 @@ end
 
 local function begin(keys, arguments)
   KEYS, ARGV, command_error = keys, arguments, nil
-  injected, short_log = ARGV[1] ~= '', 256
+  injected, short_log, short_leases = ARGV[1] ~= '', 100, 64
   if injected then
     local time, short = ARGV[1]:match('^(%d+) ?(%d*)$')
-    now, short_log = tonumber(time), tonumber(short) or short_log
+    now = tonumber(time)
+    if short ~= '' then short_log, short_leases = tonumber(short), short / 4 end
   else
     local time = call('TIME')
     now = time[1] * 1000000 + time[2]
@@ -161,6 +181,7 @@ local function begin(keys, arguments)
   checked = ARGV[3] == '' and #KEYS or tonumber(ARGV[3])
   verdicts, request_index, corrupt, recoveries = verdicts or {}, 0, 0, emptied(recoveries)
   hashes, sorted_sets, foreign = nil, nil, nil
+  rows, reserved, hashed_logs = emptied(rows), emptied(reserved), emptied(hashed_logs)
   read_keys()
 
   expires = injected and 'PX' or 'PXAT'

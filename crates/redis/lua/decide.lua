@@ -178,9 +178,8 @@ end
 -- Begins a call.
 local function begin_general()
   hashes, sorted_sets = hashes or {}, sorted_sets or {}
-  hashed_logs, many_leases, rows = emptied(hashed_logs), emptied(many_leases), emptied(rows)
-  reserved, changeable = emptied(reserved), emptied(changeable)
-  lease_sets, remembered = emptied(lease_sets), emptied(remembered)
+  many_leases, lease_sets = emptied(many_leases), emptied(lease_sets)
+  changeable, remembered = emptied(changeable), emptied(remembered)
   if form_count > MAX_PARSED then numbers, known, form_count = {}, {}, 0 end
 end
 
@@ -188,4 +187,4 @@ local function write_records()
   for place, record in pairs(remembered) do write_remembered(place, record) end
 end
 
-return decide, begin_general, write_records, write_hash, write_sorted_set
+return decide, begin_general, write_records, write_sorted_set

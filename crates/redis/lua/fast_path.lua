@@ -1,5 +1,5 @@
 -- The fast path: checks of one key by token buckets, queues, fixed windows and sliding window counters,
--- which are most requests. It decides like the general path, with the same arithmetic on the numbers of
+-- which are most requests. For logs and leases see fast_lists.lua. It decides like the general path, with the same arithmetic on the numbers of
 -- the key, but without a table for each state.
 -- Rows: limits/token-bucket.rows, limits/fixed.rows, limits/from-first.rows, limits/sliding.rows
 

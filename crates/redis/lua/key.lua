@@ -113,29 +113,14 @@ local function numbers_of_form(form)
   return numbers[form] or limits_of(form)
 end
 
--- Variables of a call, by key: its long rows, the changes to the fields of its reservations, and whether it
--- can get another type.
-local rows, reserved, changeable
+-- By key: whether it can get another type. A variable of a call.
+local changeable
 
 -- The limit is detached, or at an index of a form.
 function row_at(place, limit, form, index)
   limit = form and limits_of(form)[index] or limit
-  local name = limit.row_name
-  if not name then
-    name = limit.identity .. ' ' .. limit.rank .. ' '
-    limit.row_name = name
-  end
-  local of_key = rows[place]
-  if not of_key then
-    of_key = {}
-    rows[place] = of_key
-  end
-  local row = of_key[name]
-  if not row then
-    row = {place = place, name = name, stored = {}}
-    of_key[name] = row
-  end
-  return row
+  limit.row_name = limit.row_name or (limit.identity .. ' ' .. limit.rank .. ' ')
+  return row_of(place, limit.row_name)
 end
 
 -- Parses the bytes of a key; returns nil if they are corrupt.
@@ -271,7 +256,8 @@ local function can_change_type(place)
 end
 
 -- Returns the state of the first concurrency limit if its leases are members of the key, because they
--- are more than a quarter of the maximum of a short log. All other leases are in the bytes; so are those of a key with reservations, which are fields.
+-- are too many for the bytes. All other leases are in the bytes; so are those of a key with reservations,
+-- which are fields.
 local function with_many_leases(place, key)
   local first
   for index, limit in ipairs(numbers_of_form(key.form)) do
@@ -285,7 +271,7 @@ local function with_many_leases(place, key)
   end)
   if not first or not key[first] then return nil end
   local state = key[first]
-  if not state.epoch and state.count > short_log / 4
+  if not state.epoch and state.count > short_leases
     and (sorted_sets[place] or can_change_type(place)) then
     state = algorithm_of(numbers_of_form(key.form)[first]).lengthen(state, place)
     key[first] = state
@@ -399,4 +385,25 @@ local function charge_detached(key, cost_of, time)
     end
   end
   key.detached = unrecovered
+end
+
+-- Writes a key with many leases: a sorted set whose first member has the bytes.
+local function write_sorted_set(place, to, expires_at)
+  local name, changes, state = KEYS[place], lease_sets[place], many_leases[place]
+  local added, removed = {'-1', 's' .. to}, {}
+  local previous = reply[place + 3]
+  if previous and previous ~= to then removed[1] = 's' .. previous end
+  if changes.is_new or not sorted_sets[place] then call('DEL', name) end
+  local score = algorithms.lease_set().score
+  for member, finish in pairs(changes.added) do
+    added[#added + 1] = score(state.epoch, member:byte(17), finish)
+    added[#added + 1] = member
+  end
+  for member in pairs(changes.removed) do
+    if not changes.added[member] then removed[#removed + 1] = member end
+  end
+  -- In this order, the key is never empty: it would be deleted.
+  call_with('ZADD', name, added)
+  call_with('ZREM', name, removed)
+  call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expires_at)
 end

@@ -1,7 +1,8 @@
 -- Decides the requests in order, then writes everything: an error before that changes nothing.
 -- Rows: together/checks.rows
 
-local decide, begin_general, write_records, write_hash, write_sorted_set
+local ACQUIRE, RELEASE = 10, 12
+local decide, begin_general, write_records, write_sorted_set
 
 local function write_keys(is_general)
   for key = 1, checked do
@@ -12,7 +13,7 @@ local function write_keys(is_general)
       if foreign and foreign[key] then corrupt = corrupt + 1 end
       if not to then
         call('DEL', name)
-      elseif is_general and hashed_logs[key] then
+      elseif hashed_logs[key] then
         write_hash(key, to, expiry(recovers_at))
       elseif is_general and many_leases[key] then
         write_sorted_set(key, to, expiry(recovers_at))
@@ -36,24 +37,31 @@ local function run(keys, arguments)
     local verdict, next_at
     if operation == 0 and checks > 1 then
       verdict, next_at = check_multiple(requests, at + 2, checks)
-    elseif operation == 0 then
+    elseif checks == 1 and (operation == 0 or operation == ACQUIRE or operation == RELEASE) then
       local arg, key = ARGV[p1 + 256 * p2 + 3], k1 + 256 * k2
       local cost = a + 256 * (b + 256 * (c + 256 * (d + 256 * (e + 256 * (f + 256 * g)))))
       local policy = parsed[arg] or new_policy(arg)
       next_at = at + 13
-      -- 0 never; 1 always; 2 only if it is the only check; 3 only if it admits, too.
-      if policy.fast_path > 0 and cost > 0 then
-        verdict = policy.check(policy, key, cost)
-        -- The general path counts the denial.
-        if verdict == 0 and policy.ban then verdict = nil end
+      if operation == 0 then
+        if policy.check and cost > 0 then verdict = policy.check(policy, key, cost) end
+      elseif policy.has_leases then
+        local id = requests:sub(next_at, next_at + 15)
+        next_at = next_at + 16
+        if operation == RELEASE then
+          verdict = release(policy, key, id)
+        elseif cost > 0 then
+          verdict = acquire(policy, key, cost, id)
+        end
       end
+      -- The general path counts the denial.
+      if verdict == 0 and policy.ban then verdict = nil end
     end
     if verdict then
       at = next_at
     else
       if not is_general then
         if not decide then
-          decide, begin_general, write_records, write_hash, write_sorted_set = general()
+          decide, begin_general, write_records, write_sorted_set = general()
         end
         begin_general()
         is_general = true

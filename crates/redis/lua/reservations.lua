@@ -4,9 +4,9 @@
 -- Rows: operations/reserve.rows, operations/cancel.rows, operations/reset.rows
 
 local MAX_RESERVATIONS = 10000
-local RESERVATION, BLOCK = 'r', 'i'
+local RESERVATION, INDEX_BLOCK = 'r', 'i'
 -- The number of index entries in a block, and their format: time and id.
-local BLOCK_LENGTH, ENTRY, ENTRY_WIDTH = 32, '<I7c16', 23
+local INDEX_LENGTH, INDEX_ENTRY, INDEX_WIDTH = 32, '<I7c16', 23
 
 -- The changes of this call to a key's fields: new values, or false.
 local function changes_of(slot)
@@ -31,11 +31,11 @@ end
 
 -- Deletes reservations at the start of the index: those whose time has come, and any beyond the maximum.
 local function drop_oldest(slot, index)
-  local changes, within = changes_of(slot), index.first % BLOCK_LENGTH
-  local name = BLOCK .. (index.first - within) / BLOCK_LENGTH
+  local changes, within = changes_of(slot), index.first % INDEX_LENGTH
+  local name = INDEX_BLOCK .. (index.first - within) / INDEX_LENGTH
   local block = read_field(slot, name)
-  while block and index.count > 0 and within * ENTRY_WIDTH < #block do
-    local acts_at, id = read(ENTRY, block, within * ENTRY_WIDTH + 1)
+  while block and index.count > 0 and within * INDEX_WIDTH < #block do
+    local acts_at, id = read(INDEX_ENTRY, block, within * INDEX_WIDTH + 1)
     if acts_at > now and index.held <= MAX_RESERVATIONS then return end
     -- A reservation that was cancelled may have been made again.
     local got = read_field(slot, RESERVATION .. id)
@@ -44,7 +44,7 @@ local function drop_oldest(slot, index)
     end
     index.first, index.count, within = index.first + 1, index.count - 1, within + 1
   end
-  if within == BLOCK_LENGTH then changes[name] = false end
+  if within == INDEX_LENGTH then changes[name] = false end
 end
 
 local function add_reservation(slot, id, acts_at, data)
@@ -54,10 +54,10 @@ local function add_reservation(slot, id, acts_at, data)
     held = known.held + 1,
   }
   local place = known.first + known.count
-  local within = place % BLOCK_LENGTH
-  local name = BLOCK .. (place - within) / BLOCK_LENGTH
+  local within = place % INDEX_LENGTH
+  local name = INDEX_BLOCK .. (place - within) / INDEX_LENGTH
   local block = within > 0 and read_field(slot, name) or ''
-  changes[name] = block .. write(ENTRY, acts_at, id)
+  changes[name] = block .. write(INDEX_ENTRY, acts_at, id)
   changes[RESERVATION .. id] = data
   drop_oldest(slot, index)
   slot.key.reserved = index

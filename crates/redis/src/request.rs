@@ -81,7 +81,7 @@ impl StoreRequest {
         const LOG: Duration = Duration::from_micros(60);
         const FEW_LEASES: Duration = Duration::from_micros(50);
         const MANY_LEASES: Duration = Duration::from_micros(100);
-        /// The maximum number of leases in the bytes of a key, as in lua/algorithms/concurrency.lua.
+        /// The maximum number of leases in the bytes of a key, as in lua/arguments.lua.
         const MAX_FEW_LEASES: u64 = 64;
         let of_limit = |limit: &Limit| match limit.spec().kind {
             Kind::Log | Kind::SlidingBy { .. } => LOG,

@@ -46,6 +46,8 @@ macro_rules! body {
             "local function create()\n",
             include_str!("../lua/arguments.lua"),
             include_str!("../lua/fast_path.lua"),
+            include_str!("../lua/long_logs.lua"),
+            include_str!("../lua/fast_lists.lua"),
             // The general path is created on demand: each function that EVALSHA creates costs 50 ns.
             "local function general()\nlocal algorithms = {}\n",
             include_str!("../lua/algorithms/token_bucket.lua"),
@@ -55,7 +57,6 @@ macro_rules! body {
             include_str!("../lua/algorithms/concurrency.lua"),
             include_str!("../lua/algorithms/lease_set.lua"),
             include_str!("../lua/key.lua"),
-            include_str!("../lua/long_keys.lua"),
             include_str!("../lua/check.lua"),
             "local function create_operations()\n",
             include_str!("../lua/operations.lua"),

@@ -60,6 +60,37 @@ async fn every_key_expires_after_any_operation() {
 }
 
 #[tokio::test]
+async fn a_key_lives_until_its_state_recovers() {
+    let (server, store) = start();
+    let lease = |id| Id::from_u128(id);
+    for limits in [
+        "1/min burst 600",
+        "600/min fixed from-first",
+        "600/min sliding",
+        "600/min log",
+        "600/min sliding by 1s",
+        "600 concurrent lease 60s",
+    ] {
+        let value = policy(limits);
+        // Logs and leases are bytes of the key, or fields and members of it.
+        for (key, charges) in [(b"few", 3), (b"lot", 200)] {
+            for id in 0..charges {
+                let check = Operation::Check { lease: value.has_concurrent().then(|| lease(id)) };
+                assert!(execute(&store, check, &value, key, 1).await.unwrap().allowed, "{limits}");
+            }
+            for id in [0, charges - 1].into_iter().filter(|_| value.has_concurrent()) {
+                let release = Operation::Release { lease: lease(id) };
+                let _ = execute(&store, release, &value, key, 1).await.unwrap();
+            }
+        }
+    }
+    let found = server.sweep("");
+    assert_eq!(found.keys.len(), 12);
+    let is_late = |ttl: &Option<Duration>| ttl.unwrap() > Duration::from_secs(55);
+    assert!(found.keys.iter().all(|(_, ttl)| is_late(ttl)), "{found:?}");
+}
+
+#[tokio::test]
 async fn denials_peeks_and_inspections_write_nothing() {
     let (server, store) = start();
     for limits in EVERY_KIND {
@@ -165,7 +196,7 @@ async fn a_long_log_without_its_last_block_counts_as_unknown() {
     let (server, store) = start();
     let value = policy("900/h log");
     let name = format!("tollgate:={value}:k");
-    for damage in ["missing", "short"] {
+    for damage in ["missing", "short", "other"] {
         for _ in 0..300 {
             assert!(charge(&store, &value, b"k", 1).await);
         }
@@ -174,6 +205,7 @@ async fn a_long_log_without_its_last_block_counts_as_unknown() {
         let block = "3 3600000 0 0 9";
         match damage {
             "short" => drop(server.command(&["HSET", &name, block, "short"])),
+            "other" => drop(server.command(&["HSET", &name, block, &"x".repeat(12 * 14)])),
             _ => assert_eq!(server.command(&["HDEL", &name, block]).integer(), 1),
         }
         let decision = execute(&store, CHECK, &value, b"k", 1).await.unwrap();
@@ -181,7 +213,23 @@ async fn a_long_log_without_its_last_block_counts_as_unknown() {
         assert_eq!(server.command(&["TYPE", &name]).text(), "string");
         let _ = execute(&store, Operation::Reset, &value, b"k", 0).await.unwrap();
     }
-    assert_eq!(store.stats().corrupt, 2);
+    assert_eq!(store.stats().corrupt, 3);
+}
+
+#[tokio::test]
+async fn a_log_that_is_no_longer_long_leaves_no_blocks() {
+    let server = Server::start();
+    let clock = ManualClock::default();
+    let store =
+        open_with(&server.url(), |options| RedisOptions { clock: Some(clock.clone()), ..options });
+    let value = policy("150/s log; 1000/h log");
+    let name = format!("tollgate:={value}:k");
+    for us in (0..150).chain([5_000_000]) {
+        clock.set(Timestamp::from_micros(1_700_000_000_000_000 + us));
+        assert!(charge(&store, &value, b"k", 1).await);
+    }
+    // The state, and the blocks of 151 entries of the second limit.
+    assert_eq!(server.command(&["HLEN", &name]).integer(), 1 + 5);
 }
 
 #[tokio::test]

@@ -274,7 +274,7 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
     let empty = cluster.add_primary();
     let mut fixture = Fixture::new(&cluster, "types").await;
     let (log, leases) = (fixture.policies[3].clone(), fixture.policies[7].clone());
-    for _ in 0..250 {
+    for _ in 0..95 {
         fixture.check(&[(log.clone(), "new")], None).await;
     }
     for _ in 0..60 {
@@ -310,7 +310,7 @@ async fn no_key_is_lost_that_would_change_its_type_while_its_slot_moves() {
             fixture.check(&[(log.clone(), "new")], None).await;
             fixture.check(&[(leases.clone(), "new")], None).await;
         }
-        let charged = if stage == 0 { [260, 70] } else { [270, 80] };
+        let charged = if stage == 0 { [105, 70] } else { [115, 80] };
         for (policy, charged) in [&log, &leases].into_iter().zip(charged) {
             assert_eq!(remaining(&fixture.store, policy, b"new").await, 1_000 - charged);
         }

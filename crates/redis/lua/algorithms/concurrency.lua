@@ -4,8 +4,6 @@
 -- Rows: limits/concurrent.rows, operations/leases.rows
 
 function algorithms.concurrency()
-  local WIDTH, MAX_WINDOW, MAX_LEASES = 25, 31622400000000, 10000
-
   local instance
   local function lease_set()
     instance = instance or algorithms.lease_set()
@@ -13,7 +11,7 @@ function algorithms.concurrency()
   end
 
   local function lease(state, index)
-    return read('<c16I2I7', state.data, state.from + (index - 1) * WIDTH)
+    return read(LEASE, state.data, state.from + (index - 1) * LEASE_LENGTH)
   end
 
   local function finish_of(state, index)
@@ -24,17 +22,17 @@ function algorithms.concurrency()
   -- Returns the bytes of the leases after the first ones, up to an index.
   local function row(state, first, last)
     if first >= last then return '' end
-    return state.data:sub(state.from + first * WIDTH, state.from + last * WIDTH - 1)
+    return state.data:sub(state.from + first * LEASE_LENGTH, state.from + last * LEASE_LENGTH - 1)
   end
 
   -- Returns the index of a lease, if it is held.
   local function find(state, usage, id)
     if not state then return nil end
-    local from, finish = state.from + usage.first * WIDTH, state.from + state.count * WIDTH
+    local from, finish = state.from + usage.first * LEASE_LENGTH, state.from + state.count * LEASE_LENGTH
     while true do
       local at = state.data:find(id, from, true)
       if not at or at >= finish then return nil end
-      if (at - state.from) % WIDTH == 0 then return (at - state.from) / WIDTH + 1 end
+      if (at - state.from) % LEASE_LENGTH == 0 then return (at - state.from) / LEASE_LENGTH + 1 end
       from = at + 1
     end
   end
@@ -50,7 +48,7 @@ function algorithms.concurrency()
   local function with(state, at, id, cost, finish)
     local before = state.count
     while before > 0 and finish_of(state, before) > finish do before = before - 1 end
-    local one = write('<c16I2I7', id, cost, finish)
+    local one = write(LEASE, id, cost, finish)
     return {
       at = at, total = state.total + cost, count = state.count + 1, from = 1,
       data = row(state, 0, before) .. one .. row(state, before, state.count),
@@ -63,7 +61,7 @@ function algorithms.concurrency()
     table.sort(leases, function(a, b) return a[3] < b[3] end)
     local parts, total = {}, 0
     for index, one in ipairs(leases) do
-      parts[index], total = write('<c16I2I7', one[1], one[2], one[3]), total + one[2]
+      parts[index], total = write(LEASE, one[1], one[2], one[3]), total + one[2]
     end
     return {at = at, total = total, count = #leases, data = table.concat(parts), from = 1}
   end
@@ -79,7 +77,7 @@ function algorithms.concurrency()
       is_valid = is_valid and many.at <= LAST_TIME and many.last <= many.at + MAX_WINDOW
       return is_valid, many, finish
     end
-    local finish = at + state.count * WIDTH
+    local finish = at + state.count * LEASE_LENGTH
     if #from < finish - 1 or state.total > MAX_LEASES or state.count > MAX_LEASES then return false end
     state.data, state.from = from, at
     if state.count == 0 then return true, nil, finish end
@@ -136,7 +134,7 @@ function algorithms.concurrency()
     end
     local held = {
       total = usage.used, count = state and state.count - usage.first or 0,
-      data = state and state.data, from = state and state.from + usage.first * WIDTH,
+      data = state and state.data, from = state and state.from + usage.first * LEASE_LENGTH,
     }
     return with(held, usage.time, id, cost, finish)
   end

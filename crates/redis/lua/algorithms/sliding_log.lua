@@ -14,50 +14,25 @@
 local row_at
 
 function algorithms.sliding_log()
-  local WIDTH, ROW = 14, '<I7I7'
-  -- The number of entries in a block of a long row.
-  local BLOCK = 32
-
   -- Returns a short log with these entries.
   local function short(base, data)
-    local count = #data / WIDTH
+    local count = #data / ENTRY_LENGTH
     return {base = base, count = count, data = data, from = 1, kept = count, tail = ''}
   end
 
   local function kept_bytes(state)
-    return state.data:sub(state.from, state.from + state.kept * WIDTH - 1)
-  end
-
-  -- Returns the block of the entry at a position, and the index of the entry in the block.
-  local function block_of(place)
-    local within = place % BLOCK
-    return (place - within) / BLOCK, within
-  end
-
-  -- %d costs less than the conversion of a number by a concatenation.
-  local function block_name(row, number)
-    return row.name .. format_text('%d', number)
-  end
-
-  -- Returns a block of a long row as it was before the call; nothing if there is none.
-  local function stored_block(row, number)
-    local block = row.stored[number]
-    if block == nil then
-      block = read_command('HGET', KEYS[row.place], block_name(row, number))
-      row.stored[number] = block
-    end
-    return block
+    return state.data:sub(state.from, state.from + state.kept * ENTRY_LENGTH - 1)
   end
 
   local function entry(state, index)
     if state.data then
-      if index <= state.kept then return read(ROW, state.data, state.from + (index - 1) * WIDTH) end
-      return read(ROW, state.tail, (index - state.kept - 1) * WIDTH + 1)
+      if index <= state.kept then return read(ENTRY, state.data, state.from + (index - 1) * ENTRY_LENGTH) end
+      return read(ENTRY, state.tail, (index - state.kept - 1) * ENTRY_LENGTH + 1)
     end
     if index == state.count then return state.newest[1], state.newest[2] end
     if index == 1 then return state.oldest[1], state.oldest[2] end
     local number, within = block_of(state.gone + index - 1)
-    return read(ROW, state.blocks[number] or stored_block(state.row, number), within * WIDTH + 1)
+    return read(ENTRY, state.blocks[number] or stored_block(state.row, number), within * ENTRY_LENGTH + 1)
   end
 
   local function sum_at(state, index)
@@ -94,8 +69,8 @@ function algorithms.sliding_log()
     local left = {base = base, count = state.count - count}
     if state.data then
       local cut = min(count, state.kept)
-      left.data, left.from, left.kept = state.data, state.from + cut * WIDTH, state.kept - cut
-      left.tail = count > cut and state.tail:sub((count - cut) * WIDTH + 1) or state.tail
+      left.data, left.from, left.kept = state.data, state.from + cut * ENTRY_LENGTH, state.kept - cut
+      left.tail = count > cut and state.tail:sub((count - cut) * ENTRY_LENGTH + 1) or state.tail
     else
       left.row, left.blocks = state.row, state.blocks
       left.gone, left.newest = state.gone + count, state.newest
@@ -106,12 +81,12 @@ function algorithms.sliding_log()
 
   -- Divides the bytes of the entries from a position on into blocks.
   local function put_blocks(blocks, number, data)
-    if #data > 0 and #data <= BLOCK * WIDTH then
+    if #data > 0 and #data <= BLOCK * ENTRY_LENGTH then
       blocks[number] = data
       return blocks
     end
-    for at = 1, #data, BLOCK * WIDTH do
-      blocks[number] = data:sub(at, at + BLOCK * WIDTH - 1)
+    for at = 1, #data, BLOCK * ENTRY_LENGTH do
+      blocks[number] = data:sub(at, at + BLOCK * ENTRY_LENGTH - 1)
       number = number + 1
     end
     return blocks
@@ -119,22 +94,22 @@ function algorithms.sliding_log()
 
   -- Replaces the entries from an index on.
   local function with_end(state, from, data)
-    local count = from - 1 + #data / WIDTH
+    local count = from - 1 + #data / ENTRY_LENGTH
     local new = {base = state.base, count = count}
     if state.data then
       new.data, new.from, new.kept = state.data, state.from, min(from - 1, state.kept)
-      new.tail = state.tail:sub(1, (from - 1 - new.kept) * WIDTH) .. data
+      new.tail = state.tail:sub(1, (from - 1 - new.kept) * ENTRY_LENGTH) .. data
       return new
     end
     if count == 0 then return new end
     new.row, new.gone, new.blocks = state.row, state.gone, {}
     for number, block in pairs(state.blocks) do new.blocks[number] = block end
-    new.newest = #data > 0 and {read(ROW, data, #data - WIDTH + 1)} or {entry(state, count)}
-    new.oldest = from > 1 and state.oldest or {read(ROW, data)}
+    new.newest = #data > 0 and {read(ENTRY, data, #data - ENTRY_LENGTH + 1)} or {entry(state, count)}
+    new.oldest = from > 1 and state.oldest or {read(ENTRY, data)}
     local number, within = block_of(state.gone + from - 1)
     if within > 0 then
       local block = state.blocks[number] or stored_block(state.row, number)
-      if #block > within * WIDTH then block = block:sub(1, within * WIDTH) end
+      if #block > within * ENTRY_LENGTH then block = block:sub(1, within * ENTRY_LENGTH) end
       data = block .. data
     end
     put_blocks(new.blocks, number, data)
@@ -146,7 +121,7 @@ function algorithms.sliding_log()
     local parts = {}
     for index = from, state.count do
       local stamp, sum = entry(state, index)
-      parts[#parts + 1] = write(ROW, stamp, sum - by)
+      parts[#parts + 1] = write(ENTRY, stamp, sum - by)
     end
     return table.concat(parts)
   end
@@ -162,7 +137,7 @@ function algorithms.sliding_log()
     local cost = sum_at(state, index) - sum_at(state, index - 1)
     local taken = min(count, cost)
     local bytes = lowered(state, index, taken)
-    if taken == cost then bytes = bytes:sub(WIDTH + 1) end
+    if taken == cost then bytes = bytes:sub(ENTRY_LENGTH + 1) end
     return with_end(state, index, bytes), taken
   end
 
@@ -190,7 +165,7 @@ function algorithms.sliding_log()
     local stamp, count = grained(limit, usage.time), state.count
     local sum = (count > 0 and total(state) or 0) + cost
     if count == 0 or newest(state) ~= stamp then count = count + 1 end
-    return bounded(limit, with_end(state, count, write(ROW, stamp, sum)), max_entries)
+    return bounded(limit, with_end(state, count, write(ENTRY, stamp, sum)), max_entries)
   end
 
   -- Keeps the newest entries up to a maximum sum, and reduces the oldest of them.
@@ -206,8 +181,8 @@ function algorithms.sliding_log()
   local function has_blocks(state)
     local number, within = block_of(state.gone + state.count - 1)
     local block = state.blocks[number] or stored_block(state.row, number)
-    if not block or #block < (within + 1) * WIDTH then return false end
-    local stamp, sum = read(ROW, block, within * WIDTH + 1)
+    if not block or #block < (within + 1) * ENTRY_LENGTH then return false end
+    local stamp, sum = read(ENTRY, block, within * ENTRY_LENGTH + 1)
     return stamp == state.newest[1] and sum == state.newest[2]
   end
 
@@ -225,7 +200,7 @@ function algorithms.sliding_log()
       if state.count == 0 or not has_blocks(state) then return false end
       if not state.row.blocks then state.row.first, state.row.last = sliding_log.block_range(state) end
     else
-      finish = at + state.count * WIDTH
+      finish = at + state.count * ENTRY_LENGTH
       if #from < finish - 1 then return false end
       if state.count == 0 then return true, nil, finish end
       state.data, state.from, state.kept, state.tail = from, at, state.count, ''
@@ -247,11 +222,6 @@ function algorithms.sliding_log()
     return block_of(state.gone), (block_of(state.gone + state.count - 1))
   end
 
-  -- Adds the names of blocks of a long row.
-  function sliding_log.add_block_names(names, row, first, last)
-    for number = first, last do names[#names + 1] = block_name(row, number) end
-  end
-
   -- Returns a long log with the entries of a short one.
   function sliding_log.lengthen(state, row)
     return {
@@ -268,7 +238,7 @@ function algorithms.sliding_log()
     for number = first, last do
       blocks[#blocks + 1] = state.blocks[number] or stored_block(state.row, number)
     end
-    local data = table.concat(blocks):sub(within * WIDTH + 1, (within + state.count) * WIDTH)
+    local data = table.concat(blocks):sub(within * ENTRY_LENGTH + 1, (within + state.count) * ENTRY_LENGTH)
     return short(state.base, data)
   end
 
@@ -321,7 +291,7 @@ function algorithms.sliding_log()
     local index = partition(state, function(other) return other < stamp end) + 1
     local bytes = lowered(state, index, -cost)
     if index > state.count or entry(state, index) ~= stamp then
-      bytes = write(ROW, stamp, sum_at(state, index - 1) + cost) .. bytes
+      bytes = write(ENTRY, stamp, sum_at(state, index - 1) + cost) .. bytes
     end
     return bounded(limit, with_end(state, index, bytes), max_entries)
   end
@@ -379,7 +349,7 @@ function algorithms.sliding_log()
     local parts, last = {}, 0
     for _, cut in ipairs(cuts) do
       if cut > last and cut <= state.count then
-        parts[#parts + 1] = write(ROW, entry(state, cut))
+        parts[#parts + 1] = write(ENTRY, entry(state, cut))
         last = cut
       end
     end

@@ -174,22 +174,23 @@ impl PolicyEncoding {
     }
 }
 
-/// Whether the script may take its fast path: 0 no, 1 yes, 2 if the check is the only one, 3 if it also
-/// admits.
+/// Whether the script may take its fast path: 0 no, 1 yes, 2 if the check, acquisition or release is the only
+/// one, 3 if it also admits.
 fn fast_path(policy: &Policy) -> u8 {
-    let has_constant_size = |limit: &Limit| {
-        !matches!(limit.spec().kind, Kind::Log | Kind::SlidingBy { .. } | Kind::Concurrent)
+    let has_list = |limit: &Limit| {
+        matches!(limit.spec().kind, Kind::Log | Kind::SlidingBy { .. } | Kind::Concurrent)
     };
-    match policy.limits() {
-        limits if policy.is_shadow() || !limits.iter().all(has_constant_size) => 0,
-        limits if !limits.iter().any(Limit::counts_denied) => match policy.enforced_ban() {
-            None => 1,
-            Some(_) => 3,
-        },
-        _ if policy.enforced_ban().is_some() => 0,
+    let limits = policy.limits();
+    let counts_denied = limits.iter().any(Limit::counts_denied);
+    match limits.iter().any(has_list) {
+        _ if policy.is_shadow() => 0,
+        // A list has no fixed length, so the script does not find the state of another limit after it.
+        true if counts_denied || limits.len() > 1 => 0,
         // A limit that counts denials is charged separately from limits that do not.
-        [_] => 2,
-        _ => 0,
+        false if counts_denied && (limits.len() > 1 || policy.enforced_ban().is_some()) => 0,
+        _ if policy.enforced_ban().is_some() => 3,
+        has_list if has_list || counts_denied => 2,
+        _ => 1,
     }
 }
 
@@ -206,7 +207,9 @@ fn parameters(limit: &Limit) -> [u64; 5] {
         // A window that the first charge opens has no origin.
         Parameters::FixedWindow { window, origin } => [window, origin.unwrap_or(0), 0, 0, 0],
         Parameters::SlidingWindow { window, tick, ticks } => [window, tick, ticks, 0, 0],
-        Parameters::SlidingLog { retention, precision } => [retention, precision, 0, 0, 0],
+        Parameters::SlidingLog { retention, precision } => {
+            [retention, precision, limit.spec().window.get() / 1_000, 0, 0]
+        }
         Parameters::Concurrency { lease } => [lease, 0, 0, 0, 0],
         _ => unreachable!("the scripts know every algorithm"),
     }
