@@ -5,7 +5,7 @@ use tollgate::Timestamp;
 use super::partition::{Event, Partition};
 use crate::convert::{index, to_u32};
 use crate::order::Order;
-use crate::read::{PlainChecks, UnnumberedCheck, part_of};
+use crate::read::{PlainChecks, part_of};
 use crate::report::{Span, extend_span};
 use crate::request::Candidate;
 use crate::threads::for_each;
@@ -57,18 +57,18 @@ impl<'a> ParallelReplay<'a> {
     /// Takes consecutive blocks, numbers their keys, and decides the checks of earlier blocks that are in
     /// order.
     pub(crate) fn take(&mut self, blocks: Vec<PlainChecks>) {
-        let (candidates, released) = (self.candidates, &self.released);
+        let (candidates, released, count) =
+            (self.candidates, &self.released, self.partitions.len());
         let partitions = (0..).zip(&mut self.partitions);
         let mut tasks: Vec<_> =
             partitions.map(|(part, partition)| (part, partition, Vec::new())).collect();
         for_each(&mut tasks, |(part, partition, numbers)| {
-            partition.decide(*part, released, candidates);
-            for block in &blocks {
-                let number = |check: &UnnumberedCheck| {
-                    partition.number(check.hash, check.policy, block.key(check), candidates)
-                };
-                numbers.push(block.parts[index(*part)].iter().map(number).collect());
-            }
+            partition.decide(*part, count, released, candidates);
+            numbers.extend(
+                blocks
+                    .iter()
+                    .map(|block| partition.numbers(&block.parts[index(*part)], block, candidates)),
+            );
         });
         self.numbers = tasks.into_iter().map(|(_, _, numbers)| numbers).collect();
         self.blocks = blocks;
@@ -106,10 +106,11 @@ impl<'a> ParallelReplay<'a> {
     }
 
     pub(crate) fn decide(&mut self) {
-        let (released, candidates) = (&self.released, self.candidates);
+        let (candidates, released, count) =
+            (self.candidates, &self.released, self.partitions.len());
         let mut partitions: Vec<_> = (0..).zip(&mut self.partitions).collect();
         for_each(&mut partitions, |(mine, partition)| {
-            partition.decide(*mine, released, candidates)
+            partition.decide(*mine, count, released, candidates)
         });
         self.end_decisions();
     }

@@ -2,12 +2,15 @@
 //!
 //! Keys are numbered, so that each is looked up once, when its line is read.
 
+use std::hint::black_box;
+
 use foldhash::HashMap;
 use hashbrown::HashTable;
 use tollgate::{Listed, Operation, Policy, Timestamp};
 use tollgate_algorithms::{Anomalies, CheckContext, KeyState, check_single_limit, decide_one};
 
 use crate::convert::{index, to_u32, to_u64};
+use crate::read::{PlainChecks, UnnumberedCheck};
 use crate::report::{Amount, Bins, RequestOutcome};
 use crate::request::Candidate;
 
@@ -46,6 +49,10 @@ pub(crate) struct Column {
     /// All decisions, until there are too many.
     pub(crate) decisions: Option<Vec<RequestOutcome>>,
 }
+
+/// How many checks of a partition are looked up together: what they need is read before it is used, so that the
+/// processor waits for the memory of all at once.
+const GROUP: usize = 16;
 
 /// How many decisions are kept for pictures.
 pub(crate) const MAX_DECISIONS: usize = 20_000;
@@ -93,6 +100,32 @@ impl Partition {
         }
     }
 
+    /// The numbers of the keys of checks in a block; `None` if there are too many keys.
+    pub(super) fn numbers(
+        &mut self,
+        checks: &[UnnumberedCheck],
+        block: &PlainChecks,
+        candidates: &[Candidate],
+    ) -> Vec<Option<u32>> {
+        let mut numbers = Vec::with_capacity(checks.len());
+        for group in checks.chunks(GROUP) {
+            let mut likely = [None; GROUP];
+            for (number, check) in likely.iter_mut().zip(group) {
+                *number = self.keys.first_with(lower_half(check.hash));
+            }
+            let lengths =
+                likely.iter().flatten().map(|number| self.keys.slots[index(*number)].length);
+            black_box(lengths.fold(0, |all, length| all ^ length));
+            numbers.extend(likely.into_iter().zip(group).map(|(likely, check)| {
+                let key = block.key(check);
+                likely
+                    .filter(|number| self.keys.get(*number) == (check.policy, key))
+                    .or_else(|| self.number(check.hash, check.policy, key, candidates))
+            }));
+        }
+        numbers
+    }
+
     /// The number of a key of a policy; `None` if there are too many keys.
     pub(crate) fn number(
         &mut self,
@@ -101,9 +134,7 @@ impl Partition {
         key: &[u8],
         candidates: &[Candidate],
     ) -> Option<u32> {
-        // The upper half of the hash selects the partition, the lower half identifies the key.
-        let half = to_u32(hash & u64::from(u32::MAX));
-        let Some((number, is_new)) = self.keys.number(half, policy, key) else {
+        let Some((number, is_new)) = self.keys.number(lower_half(hash), policy, key) else {
             self.rejected += 1;
             return None;
         };
@@ -123,17 +154,27 @@ impl Partition {
         Some(number)
     }
 
-    /// Decides those of the events that belong to this partition.
+    /// Decides those of the events that belong to this one of some partitions.
     pub(crate) fn decide(
         &mut self,
         mine: u32,
+        partitions: usize,
         events: &[(Timestamp, Event)],
         candidates: &[Candidate],
     ) {
-        for (at, event) in events {
-            if event.partition == mine {
-                self.decide_one(at.as_micros(), event, candidates);
-            }
+        for group in events.chunks(GROUP * partitions) {
+            let group = group.iter().filter(|(_, event)| event.partition == mine);
+            self.read_ahead(group.clone().map(|(_, event)| index(event.key)));
+            group.for_each(|(at, event)| self.decide_one(at.as_micros(), event, candidates));
+        }
+    }
+
+    /// Reads what the decisions on some keys need.
+    fn read_ahead(&self, keys: impl Iterator<Item = usize> + Clone) {
+        black_box(keys.clone().fold(0, |all, key| all ^ self.tallies[key].last));
+        for column in &self.columns {
+            let states = keys.clone().map(|key| column.states[key].is_inline());
+            black_box(states.fold(false, |all, is_inline| all ^ is_inline));
         }
     }
 
@@ -320,12 +361,22 @@ fn long_start(bytes: &[u8; INLINE + 2]) -> usize {
     index(u64::from_le_bytes(start))
 }
 
+/// The half of a hash that identifies a key; the upper half selects the partition.
+fn lower_half(hash: u64) -> u32 {
+    to_u32(hash & u64::from(u32::MAX))
+}
+
 /// Spreads the stored half of a hash over 64 bits.
 fn spread(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Keys {
+    /// The number of a key with this half of a hash; few keys share one.
+    fn first_with(&self, half: u32) -> Option<u32> {
+        self.table.find(spread(half), |&(tag, _)| tag == half).map(|&(_, number)| number)
+    }
+
     /// The number of a key, and whether it is new; `None` if all numbers are in use.
     pub(super) fn number(&mut self, half: u32, policy: u32, key: &[u8]) -> Option<(u32, bool)> {
         let Keys { table, slots, long } = self;
