@@ -5,7 +5,7 @@
 //! requests of the same microsecond from two processes count as seven, and that denied requests do not
 //! extend the wait.
 //!
-//! A short log is packed into the string with the key's other state; a long log has a key of its own.
+//! A log of up to 100 entries is part of the string that is the key's value; with a longer log, the key is a hash.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
