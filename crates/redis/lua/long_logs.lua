@@ -69,14 +69,9 @@ local function write_last_block(place, to, states)
   return true
 end
 
--- Writes a key with long logs or reservations: a hash with the bytes in the field '', the blocks of the
--- logs, and the reservations. All of it is in one key, which moves between the nodes of a cluster as a whole.
-local function write_hash(place, to, expires_at)
-  local name, states, set, unused = KEYS[place], hashed_logs[place], {'', to}, {}
-  if write_last_block(place, to, states) then
-    call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expires_at)
-    return
-  end
+-- Writes the fields of a hash: the bytes in the field '', the blocks of the logs, and the reservations.
+local function write_fields(place, to, states)
+  local name, set, unused = KEYS[place], {'', to}, {}
   if not hashes[place] then call('DEL', name) end
   -- A log has many blocks, of which a call changes few.
   for _, state in ipairs(states) do
@@ -108,5 +103,12 @@ local function write_hash(place, to, expires_at)
   end
   call_with('HSET', name, set)
   call_with('HDEL', name, unused)
-  call(injected and 'PEXPIRE' or 'PEXPIREAT', name, expires_at)
+end
+
+-- Writes a key with long logs or reservations, as a hash. All of it is in one key, which moves between the nodes
+-- of a cluster as a whole.
+local function write_hash(place, to, expires_at)
+  local states = hashed_logs[place]
+  if not write_last_block(place, to, states) then write_fields(place, to, states) end
+  call(injected and 'PEXPIRE' or 'PEXPIREAT', KEYS[place], expires_at)
 end

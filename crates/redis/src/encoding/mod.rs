@@ -177,19 +177,23 @@ impl PolicyEncoding {
 /// Whether the script may take its fast path: 0 no, 1 yes, 2 if the check, acquisition or release is the only
 /// one, 3 if it also admits.
 fn fast_path(policy: &Policy) -> u8 {
-    let has_list = |limit: &Limit| {
+    let is_list = |limit: &Limit| {
         matches!(limit.spec().kind, Kind::Log | Kind::SlidingBy { .. } | Kind::Concurrent)
     };
     let limits = policy.limits();
+    let has_list = limits.iter().any(is_list);
     let counts_denied = limits.iter().any(Limit::counts_denied);
-    match limits.iter().any(has_list) {
-        _ if policy.is_shadow() => 0,
-        // A list has no fixed length, so the script does not find the state of another limit after it.
-        true if counts_denied || limits.len() > 1 => 0,
-        // A limit that counts denials is charged separately from limits that do not.
-        false if counts_denied && (limits.len() > 1 || policy.enforced_ban().is_some()) => 0,
-        _ if policy.enforced_ban().is_some() => 3,
-        has_list if has_list || counts_denied => 2,
+    let has_ban = policy.enforced_ban().is_some();
+    // A list has no fixed length, so the script does not find the state of another limit after it. A limit that
+    // counts denials is charged separately from limits that do not.
+    let must_be_alone = has_list || counts_denied;
+    if policy.is_shadow() || (must_be_alone && limits.len() > 1) {
+        return 0;
+    }
+    match (counts_denied, has_ban) {
+        (true, _) if has_list || has_ban => 0,
+        (_, true) => 3,
+        _ if must_be_alone => 2,
         _ => 1,
     }
 }
