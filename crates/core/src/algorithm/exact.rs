@@ -27,11 +27,9 @@ impl Divisor {
     /// Prepares division by `divisor`, which is in 1..=2^53.
     pub(crate) fn new(divisor: u64) -> Self {
         debug_assert!((1..=EXACT).contains(&divisor));
-        let log2 = u64::BITS - (divisor - 1).leading_zeros();
-        let shift = 53 + log2;
-        let reciprocal = (1_u128 << shift) / u128::from(divisor) + 1;
-        // At most 2^53 + 1, since 2^(53+l) / d < 2^54 and d > 2^(l-1) unless d is a power of two.
-        let reciprocal = low_u64(reciprocal);
+        let shift = u64::BITS - (divisor - 1).leading_zeros();
+        // At most 2^54 + 1, since d > 2^(l-1).
+        let reciprocal = low_u64((1_u128 << (53 + shift)) / u128::from(divisor) + 1);
         Divisor { divisor, reciprocal, shift }
     }
 
@@ -43,7 +41,9 @@ impl Divisor {
     #[inline]
     pub(crate) fn floor(self, n: u64) -> u64 {
         debug_assert!(n < EXACT);
-        low_u64((u128::from(n) * u128::from(self.reciprocal)) >> self.shift)
+        // The high half of (n · 2^11) · m is ⌊n·m / 2^53⌋.
+        let product = u128::from(n << 11) * u128::from(self.reciprocal);
+        low_u64(product >> 64) >> self.shift
     }
 
     /// ⌈n / d⌉ for n below 2^53.

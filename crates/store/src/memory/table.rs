@@ -1,8 +1,9 @@
 //! A bounded table of keys: shards selected by hash, each under its own lock.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
 
 use tollgate_algorithms::{Policy, Timestamp};
 
@@ -14,6 +15,9 @@ use crate::sync::{HashState, Mutex, MutexGuard, lock, try_lock};
 
 /// The maximum number of shards of a table.
 pub(super) const MAX_SHARDS: usize = 256;
+/// The shards per CPU: so many that threads seldom wait for each other, and so few that the shards stay in the
+/// CPU's caches.
+const SHARDS_PER_CPU: usize = 32;
 /// The minimum number of keys per shard.
 const KEYS_PER_SHARD: usize = 64;
 
@@ -40,7 +44,11 @@ pub(crate) struct Address {
 
 impl Table {
     pub(crate) fn new(bound: usize, budget: &Arc<Budget>) -> Self {
-        let count = (bound / KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
+        static SHARDS: LazyLock<usize> = LazyLock::new(|| {
+            let cpus = thread::available_parallelism().map_or(MAX_SHARDS, Into::into);
+            cpus.saturating_mul(SHARDS_PER_CPU).min(MAX_SHARDS)
+        });
+        let count = (bound / KEYS_PER_SHARD).clamp(1, *SHARDS);
         // Round down to a power of two.
         let count = 1 << count.ilog2();
         let shard =
