@@ -105,9 +105,16 @@ pub(crate) fn batch() -> Result<Work> {
     Ok(Work { call: Box::new(call), operations: REQUESTS })
 }
 
+pub(crate) fn three_checks() -> Result<Work> {
+    checks_in_one_request::<3>()
+}
+
 /// As many checks in one request as are accepted.
-pub(crate) fn several_checks() -> Result<Work> {
-    const CHECKS: usize = 32;
+pub(crate) fn many_checks() -> Result<Work> {
+    checks_in_one_request::<32>()
+}
+
+fn checks_in_one_request<const CHECKS: usize>() -> Result<Work> {
     let (limiter, policy) = (limiter(), Policy::named("api", "1000000/s")?);
     let keys = bench::keys(KEYS);
     let mut first = 0;

@@ -46,8 +46,8 @@ mod time;
 pub use algorithm::{Anomalies, LimitState, LogCoverage, Parameters};
 pub use decide::{
     BanInspection, CheckContext, HeldQuota, Inspection, LeaseInspection, LimitInspection,
-    MAX_INSPECTED_LEASES, RecordedCharge, ReservationInspection, check_single_limit, decide,
-    decide_one, fall_back, inspect, settle, split_settled,
+    MAX_INSPECTED_LEASES, RecordedCharge, ReservationInspection, admits_plain, check_plain,
+    check_single_limit, decide, decide_one, fall_back, inspect, settle, split_settled,
 };
 pub use decision::{Decision, LimitDecision, Reason, Source};
 pub use error::{LimitError, PolicyError, RequestError};

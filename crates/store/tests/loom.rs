@@ -75,6 +75,20 @@ fn two_requests_of_the_same_two_keys_neither_deadlock_nor_share_one_token() {
 }
 
 #[test]
+fn two_requests_of_known_keys_neither_deadlock_nor_share_one_token() {
+    model(|| {
+        let (store, limit) = (store(128), policy("2/h"));
+        assert!(together(&store, &limit, &["a", "b"], None).allowed());
+        let other = {
+            let (store, limit) = (Arc::clone(&store), limit.clone());
+            thread::spawn(move || together(&store, &limit, &["b", "a"], None).allowed())
+        };
+        let mine = together(&store, &limit, &["a", "b"], None).allowed();
+        assert!(mine != other.join().unwrap(), "exactly one of two is admitted");
+    });
+}
+
+#[test]
 fn two_requests_of_one_id_are_charged_once() {
     model(|| {
         let (store, limit) = (store(128), policy("5/h"));

@@ -46,7 +46,7 @@ pub fn decide_one(
     match *operation {
         Operation::Check { lease } => {
             if context.block.is_none()
-                && context.policy.has_few_limits()
+                && context.policy.is_plain()
                 && let Some(states) = context.state.few_limits_mut(context.policy)
             {
                 return check_few_limits(context.policy, states, context.cost, now, anomalies);

@@ -87,6 +87,48 @@ fn check_token_bucket(
     )
 }
 
+/// Whether a [plain policy](Policy::is_plain) would admit a check on its own, with [plain
+/// state](KeyState::is_plain_of).
+#[must_use]
+pub fn admits_plain(policy: &Policy, state: &KeyState, cost: u64, now: Timestamp) -> bool {
+    policy.limits().iter().zip(state.limits()).all(|(limit, state)| {
+        // The check counts the anomalies.
+        let usage = limit.algorithm.advance_to(state, now, &mut Anomalies::default());
+        cost <= limit.capacity() && limit.algorithm.fits(&usage, cost)
+    })
+}
+
+/// Decides one of several checks of a request, as [`decide`](crate::decide) does, and charges it if
+/// `all_admitted`: if [`admits_plain`] holds for all of them. Otherwise, none of the policies
+/// may count denied requests.
+///
+/// # Panics
+/// The policy or the state is not plain.
+#[inline(always)]
+pub fn check_plain(
+    policy: &Policy,
+    state: &mut KeyState,
+    cost: u64,
+    all_admitted: bool,
+    now: Timestamp,
+    anomalies: &mut Anomalies,
+) -> Decision {
+    // Another check denies the request: this one is decided as without a cost.
+    let is_spared = !all_admitted && admits_plain(policy, state, cost, now);
+    let cost = if is_spared { 0 } else { cost };
+    if policy.is_single_limit() {
+        let mut decision = check_single_limit(policy, state, cost, now, anomalies);
+        decision.delay = if is_spared { Micros::ZERO } else { decision.delay };
+        return decision;
+    }
+    let Some(states) = state.few_limits_mut(policy) else {
+        unreachable!("the state is that of several limits")
+    };
+    let mut decision = check_few_limits(policy, states, cost, now, anomalies);
+    decision.delay = if is_spared { Micros::ZERO } else { decision.delay };
+    decision
+}
+
 /// Returns the decision without the capacity, and the delay of an admitted request.
 fn check_limit(
     limit: &Limit,

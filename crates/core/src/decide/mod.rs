@@ -13,7 +13,7 @@ mod settle;
 pub use check::{decide, decide_one};
 pub use context::CheckContext;
 pub use fallback::fall_back;
-pub use fast_path::check_single_limit;
+pub use fast_path::{admits_plain, check_plain, check_single_limit};
 pub use inspect::{
     BanInspection, HeldQuota, Inspection, LeaseInspection, LimitInspection, MAX_INSPECTED_LEASES,
     ReservationInspection, inspect,

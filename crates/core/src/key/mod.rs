@@ -71,6 +71,13 @@ struct Many {
     ban: BanState,
 }
 
+impl Many {
+    /// Whether a check reads or changes the states of several limits only.
+    fn is_plain(&self) -> bool {
+        self.limits.len() > 1 && self.detached.is_empty() && self.ban == BanState::Clear
+    }
+}
+
 /// The state of a limit that the policy, as it was last charged, lacks or has with other numbers.
 #[derive(Clone, Debug)]
 pub struct DetachedState {
@@ -171,16 +178,24 @@ impl KeyState {
         if let States::One(one) = &mut self.states { Some(one) } else { None }
     }
 
+    /// Whether this is the state of this very [plain policy](Policy::is_plain), and a check reads or changes
+    /// nothing else.
+    #[must_use]
+    pub fn is_plain_of(&self, policy: &Policy) -> bool {
+        let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
+        is_own
+            && match &self.states {
+                States::One(_) => true,
+                States::Many(many) => many.is_plain(),
+            }
+    }
+
     /// The states of this policy's limits, if they are several and a check reads or changes nothing else.
     #[inline]
     pub(crate) fn few_limits_mut(&mut self, policy: &Policy) -> Option<&mut [LimitState]> {
         let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
         match &mut self.states {
-            States::Many(many)
-                if is_own && many.detached.is_empty() && many.ban == BanState::Clear =>
-            {
-                Some(&mut many.limits)
-            }
+            States::Many(many) if is_own && many.is_plain() => Some(&mut many.limits),
             _ => None,
         }
     }

@@ -321,9 +321,10 @@ impl Policy {
         self.0.plain_limits == 1
     }
 
-    /// Whether a check involves two to four limits and nothing else.
-    pub(crate) fn has_few_limits(&self) -> bool {
-        (2..=MAX_INLINE_LIMITS).contains(&self.0.plain_limits)
+    /// Whether a check involves one to four limits and nothing else.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        (1..=MAX_INLINE_LIMITS).contains(&self.0.plain_limits)
     }
 
     /// Whether this is a shadow policy, which decides and records but never denies.

@@ -6,15 +6,10 @@ use tollgate_algorithms::{Check, Decision, Id, check_single_limit};
 
 use super::MemoryStore;
 use super::entry::SlotIndex;
-use super::shard::Shard;
+use super::locked_shards::{LockedShards, MAX_GROUP};
 use super::stored_key::{MAX_TEXT_LEN, StoredKey};
-use super::table::{Address, MAX_SHARDS, Table};
+use super::table::Address;
 use crate::key::Key;
-use crate::sync::MutexGuard;
-
-/// The maximum number of checks in a group, whose keys are looked up together under the locks of
-/// their shards.
-const MAX_GROUP: usize = 16;
 
 /// The bytes of all tables up to which reads need not overlap: half of a level-2 cache of 1 MiB.
 const CACHED_BYTES: usize = if cfg!(loom) { 0 } else { 512 * 1024 };
@@ -73,7 +68,7 @@ impl MemoryStore {
         for (address, check) in addresses.iter_mut().zip(checks) {
             *address = self.table.address(check.policy, &StoredKey::Text(check.key));
         }
-        let mut shards = LockedShards::new(&self.table, addresses);
+        let mut shards = LockedShards::first(&self.table, addresses);
         let checks = &checks[..shards.count];
         let (slots, known) = shards.find_slots(checks, addresses);
         let now = self.clock.now();
@@ -87,54 +82,7 @@ impl MemoryStore {
     }
 }
 
-/// The locked shards of the first checks.
-struct LockedShards<'a> {
-    /// The guards, each at the first check of its shard.
-    guards: [Option<MutexGuard<'a, Shard>>; MAX_GROUP],
-    /// The position of the guard of each check.
-    owners: [usize; MAX_GROUP],
-    /// The number of checks whose shards are locked.
-    count: usize,
-}
-
-impl<'a> LockedShards<'a> {
-    /// Locks the shard of the first check, and those of the next ones up to one that is locked by
-    /// another thread: waiting for it with other locks held could deadlock, and would hold up others.
-    fn new(table: &'a Table, addresses: &[Address]) -> Self {
-        let (guards, owners) = ([const { None }; MAX_GROUP], [0; MAX_GROUP]);
-        let mut shards = LockedShards { guards, owners, count: 0 };
-        // The position of the first check of each shard.
-        let mut first_checks = [u8::MAX; MAX_SHARDS];
-        for (index, Address { shard, .. }) in (0..).zip(addresses) {
-            let first_check = &mut first_checks[*shard];
-            *first_check = index.min(*first_check);
-            let (index, owner) = (usize::from(index), usize::from(*first_check));
-            if owner == index {
-                let guard = match index {
-                    0 => Some(table.lock(*shard)),
-                    _ => table.try_lock(*shard),
-                };
-                if guard.is_none() {
-                    break;
-                }
-                shards.guards[index] = guard;
-            }
-            shards.owners[index] = owner;
-            shards.count = index + 1;
-        }
-        shards
-    }
-
-    #[expect(clippy::expect_used, reason = "callers pass the position of a check that is locked")]
-    fn get(&self, check: usize) -> &Shard {
-        self.guards[self.owners[check]].as_deref().expect("the shard is locked")
-    }
-
-    #[expect(clippy::expect_used, reason = "callers pass the position of a check that is locked")]
-    fn get_mut(&mut self, check: usize) -> &mut Shard {
-        self.guards[self.owners[check]].as_deref_mut().expect("the shard is locked")
-    }
-
+impl LockedShards<'_> {
     /// Finds the slots of the first checks, up to the first one that the fast path cannot decide. Returns
     /// them and their number.
     ///

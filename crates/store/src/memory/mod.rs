@@ -6,6 +6,7 @@ mod budget;
 mod entry;
 mod eviction;
 mod index;
+mod locked_shards;
 mod policy_counts;
 mod request_ids;
 mod settle;

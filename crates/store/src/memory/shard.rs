@@ -111,6 +111,19 @@ impl Shard {
         self.entry(slot).is_some_and(is_plain) && !self.blocks.contains(policy, key)
     }
 
+    /// Returns the slot of a key, if its state is [plain](KeyState::is_plain_of) and the key is not blocked.
+    pub(crate) fn find_plain(
+        &self,
+        tag: Tag,
+        policy: &Policy,
+        key: &StoredKey<'_>,
+    ) -> Option<SlotIndex> {
+        let slot = self.find(tag, policy, key)?;
+        let is_plain = |entry: &Entry| entry.state.is_plain_of(policy);
+        let is_known = self.entry(slot).is_some_and(is_plain);
+        (is_known && !self.blocks.contains(policy, key)).then_some(slot)
+    }
+
     /// Returns the state in a slot, and the shard's counters, if [the fast path](Self::is_on_fast_path) can
     /// decide a check of this key.
     #[inline]

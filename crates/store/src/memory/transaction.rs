@@ -1,14 +1,15 @@
 //! Requests with several checks, decided atomically under all their locks.
 
 use tollgate_algorithms::{
-    Anomalies, Block, Check, CheckContext, Decision, KeyState, Operation, Policy, Request,
-    Timestamp, decide,
+    Anomalies, Block, Check, CheckContext, Decision, KeyState, Limit, Operation, Policy, Request,
+    Timestamp, admits_plain, check_plain, decide,
 };
 
 use super::entry::{Entry, SlotIndex};
+use super::locked_shards::{LockedShards, MAX_GROUP};
 use super::policy_counts::PolicyGroup;
 use super::shard::{Shard, ShardFull};
-use super::stored_key::StoredKey;
+use super::stored_key::{MAX_TEXT_LEN, StoredKey};
 use super::table::{Address, Table};
 use super::{MemoryStore, TableFull};
 use crate::store::Answer;
@@ -31,6 +32,11 @@ struct Group<'a> {
 
 impl MemoryStore {
     pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
+        if matches!(request.operation, Operation::Check { .. })
+            && let Some(decisions) = self.check_known(request.checks, now)
+        {
+            return Answer { decisions };
+        }
         if let [check] = request.checks {
             let (policy, key) = (check.policy, StoredKey::new(check.key));
             let decision = self.decide_key(&request.operation, policy, &key, check.cost.get(), now);
@@ -59,6 +65,49 @@ impl MemoryStore {
         };
         let checks = request.checks.iter().zip(&group_of_check);
         Answer { decisions: checks.map(decide_check).collect() }
+    }
+
+    /// Decides a check request of few [plain](Policy::is_plain) policies whose keys are known, short, different, and
+    /// not blocked. Returns `None`, and changes nothing, if it is another one.
+    fn check_known(&self, checks: &[Check<'_>], now: Timestamp) -> Option<Vec<Decision>> {
+        let is_plain =
+            |check: &Check<'_>| check.policy.is_plain() && check.key.len() <= MAX_TEXT_LEN;
+        let are_few = checks.len() <= MAX_GROUP && checks.iter().all(is_plain);
+        if !are_few || self.budget.is_nearly_used_up() {
+            return None;
+        }
+        // So that no memory is allocated while shards are locked.
+        let mut decisions = Vec::with_capacity(checks.len());
+        let mut addresses = [Address::default(); MAX_GROUP];
+        let addresses = &mut addresses[..checks.len()];
+        for (address, check) in addresses.iter_mut().zip(checks) {
+            *address = self.table.address(check.policy, &StoredKey::Text(check.key));
+        }
+        let mut shards = LockedShards::all(&self.table, addresses);
+        let mut slots = [SlotIndex::default(); MAX_GROUP];
+        let (mut all_admitted, mut counts_denied) = (true, false);
+        for (index, Check { policy, key, cost }) in checks.iter().enumerate() {
+            let (shard, address) = (shards.get(index), addresses[index]);
+            let slot = shard.find_plain(address.tag, policy, &StoredKey::Text(key))?;
+            let mut earlier = slots[..index].iter().zip(&*addresses);
+            if earlier.any(|earlier| earlier == (&slot, &address)) {
+                return None;
+            }
+            slots[index] = slot;
+            let state = &shard.entry(slot)?.state;
+            all_admitted &= admits_plain(policy, state, cost.get(), now);
+            counts_denied |= policy.limits().iter().any(Limit::counts_denied);
+        }
+        if !all_admitted && counts_denied {
+            return None;
+        }
+        decisions.extend((0..checks.len()).map(|index| {
+            let Check { policy, cost, .. } = checks[index];
+            shards.get_mut(index).change_state(slots[index], |state, anomalies| {
+                check_plain(policy, state, cost.get(), all_admitted, now, anomalies)
+            })
+        }));
+        Some(decisions)
     }
 }
 
