@@ -25,7 +25,7 @@ fn run(mut arguments: Arguments) -> Result<ExitCode> {
     arguments.finish()?;
     if name.as_deref() == Some("hot_paths") {
         ensure!(json.is_none() && !is_quick, "hot_paths has no options");
-        deps::programs(&["valgrind"])?;
+        deps::programs(&["taskset", "valgrind"])?;
         process::run(hot_paths(&root))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -69,9 +69,9 @@ pub(crate) fn check_hot_paths(root: &Path, steps: &mut Steps, skipped: &mut Skip
         skipped.note(SKIPPED_COUNTS, is_recorded);
         return Ok(());
     }
-    let valgrind = deps::programs(&["valgrind"]);
-    if valgrind.is_err() {
-        return skipped.note_unless_ci(SKIPPED_COUNTS, valgrind);
+    let programs = deps::programs(&["taskset", "valgrind"]);
+    if programs.is_err() {
+        return skipped.note_unless_ci(SKIPPED_COUNTS, programs);
     }
     steps.run("hot paths", || process::run(hot_paths(root)));
     Ok(())

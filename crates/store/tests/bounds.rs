@@ -178,7 +178,7 @@ fn memory_is_freed_as_keys_recover() {
     assert!(bench.store.bytes() > empty + 200_000 * 64);
     bench.clock.advance(Micros::from_secs(10));
     for _ in 0..100 {
-        bench.store.sweep(100);
+        bench.store.sweep(10_000);
     }
     assert_eq!(bench.store.stats().keys, 0);
     let bytes = bench.store.bytes();

@@ -136,7 +136,7 @@ fn states_that_grow_on_the_fast_path_are_counted_and_bounded() {
     assert_growth_is_bounded(pair, 2);
 }
 
-/// `check` adds an entry to the logs of that many of a thousand keys.
+/// A call of `check` adds an entry to the logs of `keys` of a thousand keys.
 fn assert_growth_is_bounded(check: impl Fn(&Bench, usize) -> bool, keys: usize) {
     let bench = Bench::new(|builder| builder.max_bytes(3 * MIB));
     for index in 0..100_000 / keys {

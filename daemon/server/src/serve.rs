@@ -22,10 +22,10 @@ use tollgate_transport::{ListenAddress, Listeners};
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the daemon tries to write the usage of keys, before it exits.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The interval of sweeps, which free the memory of recovered keys, and the slots per shard and
-/// sweep.
+/// The interval of sweeps, which free the memory of recovered keys, and the slots per table and sweep: a million
+/// in a minute.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-const SWEEP_SLOTS: usize = 64;
+const SWEEP_SLOTS: usize = 1_000_000 / 60;
 
 /// How the daemon stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ impl Divisor {
     pub(crate) fn new(divisor: u64) -> Self {
         debug_assert!((1..=EXACT).contains(&divisor));
         let shift = u64::BITS - (divisor - 1).leading_zeros();
-        // At most 2^54 + 1, since d > 2^(l-1).
+        // At most 2^54, since d > 2^(l-1).
         let reciprocal = low_u64((1_u128 << (53 + shift)) / u128::from(divisor) + 1);
         Divisor { divisor, reciprocal, shift }
     }
@@ -70,7 +70,7 @@ mod tests {
     proptest! {
         #[test]
         fn divisor_divides_every_number_below_2_pow_53_exactly(n in 0..EXACT, d in 1..=EXACT, small in 1_u64..100_000) {
-            for d in [d, small, d.next_power_of_two().min(EXACT), (d >> 20).max(1)] {
+            for d in [1, EXACT, d, small, d.next_power_of_two().min(EXACT), (d >> 20).max(1)] {
                 // A wrong reciprocal shows first around multiples of d.
                 for n in [n, n / d * d, (n / d * d).saturating_sub(1), EXACT - 1] {
                     prop_assert_eq!(Divisor::new(d).floor(n), n / d);

@@ -1,5 +1,5 @@
-//! The fast paths: a check of a policy with one limit or with few, on a key that is not blocked. They decide
-//! as the general path does, but compute the usage of each limit once.
+//! The fast paths: checks of policies with one to four limits and nothing else, on known keys that are not
+//! blocked. They decide as the general path does.
 
 use crate::algorithm::{Algorithm, Anomalies, Charge, LimitState, TokenBucket, TokenBucketState};
 use crate::decision::{Decision, Details, LimitDecision, MAX_INLINE_LIMITS, Reason};
@@ -98,9 +98,10 @@ pub fn admits_plain(policy: &Policy, state: &KeyState, cost: u64, now: Timestamp
     })
 }
 
-/// Decides one of several checks of a request, as [`decide`](crate::decide) does, and charges it if
-/// `all_admitted`: if [`admits_plain`] holds for all of them. Otherwise, none of the policies
-/// may count denied requests.
+/// Decides one of several checks of a request under [plain policies](Policy::is_plain), as
+/// [`decide`](crate::decide) does. It is charged if `all_admitted`: if each of them [is
+/// admitted](admits_plain) on its own. Otherwise, none of the policies [counts
+/// denials](Policy::counts_denials).
 ///
 /// # Panics
 /// The policy or the state is not plain.
@@ -113,19 +114,21 @@ pub fn check_plain(
     now: Timestamp,
     anomalies: &mut Anomalies,
 ) -> Decision {
+    debug_assert!(all_admitted || !policy.counts_denials());
     // Another check denies the request: this one is decided as without a cost.
     let is_spared = !all_admitted && admits_plain(policy, state, cost, now);
     let cost = if is_spared { 0 } else { cost };
-    if policy.is_single_limit() {
-        let mut decision = check_single_limit(policy, state, cost, now, anomalies);
-        decision.delay = if is_spared { Micros::ZERO } else { decision.delay };
-        return decision;
-    }
-    let Some(states) = state.few_limits_mut(policy) else {
-        unreachable!("the state is that of several limits")
+    let mut decision = if policy.is_single_limit() {
+        check_single_limit(policy, state, cost, now, anomalies)
+    } else {
+        let Some(states) = state.few_limits_mut(policy) else {
+            unreachable!("the state is that of several limits")
+        };
+        check_few_limits(policy, states, cost, now, anomalies)
     };
-    let mut decision = check_few_limits(policy, states, cost, now, anomalies);
-    decision.delay = if is_spared { Micros::ZERO } else { decision.delay };
+    if is_spared {
+        decision.delay = Micros::ZERO;
+    }
     decision
 }
 
@@ -162,7 +165,7 @@ fn check_limit(
     )
 }
 
-/// Decides and charges a check of a [policy with few limits](Policy::has_few_limits) on a known key that is
+/// Decides and charges a check of a [plain policy](Policy::is_plain) with several limits on a known key that is
 /// not blocked and has the [states of these limits](KeyState::few_limits_mut) only.
 pub(super) fn check_few_limits(
     policy: &Policy,

@@ -72,8 +72,8 @@ struct Many {
 }
 
 impl Many {
-    /// Whether a check reads or changes the states of several limits only.
-    fn is_plain(&self) -> bool {
+    /// Whether a check reads or changes the states of several limits, and nothing else.
+    fn has_limits_only(&self) -> bool {
         self.limits.len() > 1 && self.detached.is_empty() && self.ban == BanState::Clear
     }
 }
@@ -186,7 +186,7 @@ impl KeyState {
         is_own
             && match &self.states {
                 States::One(_) => true,
-                States::Many(many) => many.is_plain(),
+                States::Many(many) => many.has_limits_only(),
             }
     }
 
@@ -195,7 +195,7 @@ impl KeyState {
     pub(crate) fn few_limits_mut(&mut self, policy: &Policy) -> Option<&mut [LimitState]> {
         let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
         match &mut self.states {
-            States::Many(many) if is_own && many.is_plain() => Some(&mut many.limits),
+            States::Many(many) if is_own && many.has_limits_only() => Some(&mut many.limits),
             _ => None,
         }
     }

@@ -6,10 +6,14 @@ use tollgate_algorithms::{Check, Decision, Id, check_single_limit};
 
 use super::MemoryStore;
 use super::entry::SlotIndex;
-use super::locked_shards::{LockedShards, MAX_GROUP};
+use super::locked_shards::LockedShards;
 use super::stored_key::{MAX_TEXT_LEN, StoredKey};
 use super::table::Address;
 use crate::key::Key;
+
+/// The maximum number of checks in a group, whose keys are looked up together under the locks of
+/// their shards.
+const MAX_GROUP: usize = 16;
 
 /// The bytes of all tables up to which reads need not overlap: half of a level-2 cache of 1 MiB.
 const CACHED_BYTES: usize = if cfg!(loom) { 0 } else { 512 * 1024 };
@@ -40,7 +44,7 @@ impl MemoryStore {
                 let now = self.clock.now();
                 decisions.extend(others.iter().map(|check| {
                     let key = Key::from_valid(check.key);
-                    self.check_at(now, check.policy, key, check.cost, &mut lease)
+                    self.check_at(now, check.policy, key, check.cost, || Some(lease()))
                 }));
             }
             rest = after;
@@ -68,7 +72,7 @@ impl MemoryStore {
         for (address, check) in addresses.iter_mut().zip(checks) {
             *address = self.table.address(check.policy, &StoredKey::Text(check.key));
         }
-        let mut shards = LockedShards::first(&self.table, addresses);
+        let mut shards = LockedShards::try_lock_first(&self.table, addresses);
         let checks = &checks[..shards.count];
         let (slots, known) = shards.find_slots(checks, addresses);
         let now = self.clock.now();
@@ -82,7 +86,7 @@ impl MemoryStore {
     }
 }
 
-impl LockedShards<'_> {
+impl LockedShards<'_, MAX_GROUP> {
     /// Finds the slots of the first checks, up to the first one that the fast path cannot decide. Returns
     /// them and their number.
     ///

@@ -4,32 +4,28 @@ use super::shard::Shard;
 use super::table::{Address, MAX_SHARDS, Table};
 use crate::sync::MutexGuard;
 
-/// The maximum number of checks in a group, whose keys are looked up together under the locks of
-/// their shards.
-pub(super) const MAX_GROUP: usize = 16;
-
-/// The locked shards of a group of checks, or of the first of them.
-pub(super) struct LockedShards<'a> {
+/// The locked shards of up to `N` checks, or of the first of them.
+pub(super) struct LockedShards<'a, const N: usize> {
     /// The guards, each at the position of a check of its shard.
-    guards: [Option<MutexGuard<'a, Shard>>; MAX_GROUP],
+    guards: [Option<MutexGuard<'a, Shard>>; N],
     /// The position of the guard of each check.
-    owners: [usize; MAX_GROUP],
+    owners: [usize; N],
     /// The number of checks whose shards are locked.
     pub(super) count: usize,
 }
 
-impl<'a> LockedShards<'a> {
-    const fn none() -> Self {
-        LockedShards { guards: [const { None }; MAX_GROUP], owners: [0; MAX_GROUP], count: 0 }
+impl<'a, const N: usize> LockedShards<'a, N> {
+    const fn empty() -> Self {
+        LockedShards { guards: [const { None }; N], owners: [0; N], count: 0 }
     }
 
-    /// Locks the shards of all checks in ascending order, as every request that waits for a lock while it holds
-    /// another one does.
-    pub(super) fn all(table: &'a Table, addresses: &[Address]) -> Self {
-        let mut order: [usize; MAX_GROUP] = std::array::from_fn(|index| index);
+    /// Locks the shards of all checks in ascending order: that of [`lock_groups`](super::transaction), so that
+    /// requests do not wait for each other forever.
+    pub(super) fn lock_all(table: &'a Table, addresses: &[Address]) -> Self {
+        let mut order: [usize; N] = std::array::from_fn(|index| index);
         let order = &mut order[..addresses.len()];
         order.sort_unstable_by_key(|index| addresses[*index].shard);
-        let (mut shards, mut last) = (LockedShards::none(), None);
+        let (mut shards, mut last) = (LockedShards::empty(), None);
         for index in order {
             let shard = addresses[*index].shard;
             let owner = match last {
@@ -48,8 +44,8 @@ impl<'a> LockedShards<'a> {
 
     /// Locks the shard of the first check, and those of the next ones up to one that is locked by
     /// another thread: waiting for it with other locks held could deadlock, and would hold up others.
-    pub(super) fn first(table: &'a Table, addresses: &[Address]) -> Self {
-        let mut shards = LockedShards::none();
+    pub(super) fn try_lock_first(table: &'a Table, addresses: &[Address]) -> Self {
+        let mut shards = LockedShards::empty();
         // The position of the first check of each shard.
         let mut first_checks = [u8::MAX; MAX_SHARDS];
         for (index, Address { shard, .. }) in (0..).zip(addresses) {

@@ -335,12 +335,13 @@ impl MemoryStore {
     }
 
     /// Frees the memory of expired request ids, and of keys that recovered at least a second ago
-    /// among the next `slots` slots of each shard. Inserting new keys frees the memory of keys, so
+    /// among the next `slots` slots of each table. Inserting new keys frees the memory of keys, so
     /// only an idle process, or one with request ids, needs to call this.
     pub fn sweep(&self, slots: usize) {
         let now = self.clock.now();
         self.for_each_table(|table| {
-            (0..table.shard_count()).for_each(|shard| table.sweep(shard, now, slots));
+            let count = table.shard_count();
+            (0..count).for_each(|shard| table.sweep(shard, now, slots.div_ceil(count)));
         });
         self.request_ids.iter().for_each(|ids| lock(ids).sweep(now));
     }

@@ -26,7 +26,7 @@ impl MemoryStore {
         cost: Cost,
         lease: impl FnOnce() -> Id,
     ) -> Decision {
-        self.check_at(self.clock.now(), policy, key, cost, lease)
+        self.check_at(self.clock.now(), policy, key, cost, || Some(lease()))
     }
 
     /// The check at a time that has just been read from the clock.
@@ -37,10 +37,10 @@ impl MemoryStore {
         policy: &Policy,
         key: Key<'_>,
         cost: Cost,
-        lease: impl FnOnce() -> Id,
+        lease: impl FnOnce() -> Option<Id>,
     ) -> Decision {
         if !policy.is_single_limit() || key.as_bytes().len() > MAX_TEXT_LEN {
-            let lease = policy.has_concurrent().then(lease);
+            let lease = if policy.has_concurrent() { lease() } else { None };
             let key = StoredKey::new(key.as_bytes());
             return self.decide_key(&Operation::Check { lease }, policy, &key, cost.get(), now);
         }

@@ -1,6 +1,7 @@
 //! A bounded table of keys: shards selected by hash, each under its own lock.
 
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
@@ -15,8 +16,8 @@ use crate::sync::{HashState, Mutex, MutexGuard, lock, try_lock};
 
 /// The maximum number of shards of a table.
 pub(super) const MAX_SHARDS: usize = 256;
-/// The shards per CPU: so many that threads seldom wait for each other, and so few that the shards stay in the
-/// CPU's caches.
+/// The maximum number of shards per CPU: so many that threads seldom wait for each other, and so few that the
+/// shards stay in the CPU's caches.
 const SHARDS_PER_CPU: usize = 32;
 /// The minimum number of keys per shard.
 const KEYS_PER_SHARD: usize = 64;
@@ -45,8 +46,8 @@ pub(crate) struct Address {
 impl Table {
     pub(crate) fn new(bound: usize, budget: &Arc<Budget>) -> Self {
         static SHARDS: LazyLock<usize> = LazyLock::new(|| {
-            let cpus = thread::available_parallelism().map_or(MAX_SHARDS, Into::into);
-            cpus.saturating_mul(SHARDS_PER_CPU).min(MAX_SHARDS)
+            let of_cpus = |cpus: NonZeroUsize| cpus.get().saturating_mul(SHARDS_PER_CPU);
+            thread::available_parallelism().map_or(MAX_SHARDS, of_cpus).min(MAX_SHARDS)
         });
         let count = (bound / KEYS_PER_SHARD).clamp(1, *SHARDS);
         // Round down to a power of two.

@@ -1,19 +1,23 @@
 //! Requests with several checks, decided atomically under all their locks.
 
 use tollgate_algorithms::{
-    Anomalies, Block, Check, CheckContext, Decision, KeyState, Limit, Operation, Policy, Request,
-    Timestamp, admits_plain, check_plain, decide,
+    Anomalies, Block, Check, CheckContext, Decision, KeyState, MAX_CHECKS, Operation, Policy,
+    Request, Timestamp, admits_plain, check_plain, decide,
 };
 
 use super::entry::{Entry, SlotIndex};
-use super::locked_shards::{LockedShards, MAX_GROUP};
+use super::locked_shards::LockedShards;
 use super::policy_counts::PolicyGroup;
 use super::shard::{Shard, ShardFull};
 use super::stored_key::{MAX_TEXT_LEN, StoredKey};
 use super::table::{Address, Table};
 use super::{MemoryStore, TableFull};
+use crate::key::Key;
 use crate::store::Answer;
 use crate::sync::MutexGuard;
+
+/// The checks of most requests that have several: a request of so many needs less memory on the stack.
+const FEW_CHECKS: usize = 8;
 
 /// All checks of a request on one (policy, key), with the sum of their costs.
 struct Group<'a> {
@@ -32,16 +36,29 @@ struct Group<'a> {
 
 impl MemoryStore {
     pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
-        if matches!(request.operation, Operation::Check { .. })
-            && let Some(decisions) = self.check_known(request.checks, now)
-        {
-            return Answer { decisions };
+        let decisions = match (request.operation, request.checks) {
+            (Operation::Check { lease }, [check]) => {
+                let Check { policy, key, cost } = *check;
+                Some(vec![self.check_at(now, policy, Key::from_valid(key), cost, || lease)])
+            }
+            (operation, [check]) => {
+                let (policy, key) = (check.policy, StoredKey::new(check.key));
+                Some(vec![self.decide_key(&operation, policy, &key, check.cost.get(), now)])
+            }
+            (Operation::Check { .. }, checks) if checks.len() <= FEW_CHECKS => {
+                self.check_known::<FEW_CHECKS>(checks, now)
+            }
+            (Operation::Check { .. }, checks) => self.check_known::<MAX_CHECKS>(checks, now),
+            _ => None,
+        };
+        match decisions {
+            Some(decisions) => Answer { decisions },
+            None => self.decide_groups_of(request, now),
         }
-        if let [check] = request.checks {
-            let (policy, key) = (check.policy, StoredKey::new(check.key));
-            let decision = self.decide_key(&request.operation, policy, &key, check.cost.get(), now);
-            return Answer { decisions: vec![decision] };
-        }
+    }
+
+    /// Decides a request with several checks of any kind.
+    fn decide_groups_of(&self, request: &Request<'_>, now: Timestamp) -> Answer {
         self.reclaim(&request.operation, request.checks.len(), now);
         let own_tables: Vec<_> = request
             .checks
@@ -53,7 +70,7 @@ impl MemoryStore {
         let tables: Vec<&Table> =
             own_tables.iter().map(|own| own.as_deref().unwrap_or(&self.table)).collect();
         let (mut groups, group_of_check) = group(request.checks, &tables);
-        let mut guards = lock_all(&mut groups, &tables);
+        let mut guards = lock_groups(&mut groups, &tables);
         let decisions = decide_together(self, &request.operation, &mut groups, &mut guards, now);
         let decide_check = |(check, group): (&Check<'_>, &usize)| {
             let mut decision = decisions[*group].clone();
@@ -67,38 +84,39 @@ impl MemoryStore {
         Answer { decisions: checks.map(decide_check).collect() }
     }
 
-    /// Decides a check request of few [plain](Policy::is_plain) policies whose keys are known, short, different, and
-    /// not blocked. Returns `None`, and changes nothing, if it is another one.
-    fn check_known(&self, checks: &[Check<'_>], now: Timestamp) -> Option<Vec<Decision>> {
-        let is_plain =
+    /// Decides several checks, at most `N`, if their policies are [plain](Policy::is_plain), and their keys known,
+    /// different, short, and not blocked. Otherwise returns `None` and changes nothing.
+    fn check_known<const N: usize>(
+        &self,
+        checks: &[Check<'_>],
+        now: Timestamp,
+    ) -> Option<Vec<Decision>> {
+        let is_eligible =
             |check: &Check<'_>| check.policy.is_plain() && check.key.len() <= MAX_TEXT_LEN;
-        let are_few = checks.len() <= MAX_GROUP && checks.iter().all(is_plain);
-        if !are_few || self.budget.is_nearly_used_up() {
+        if !checks.iter().all(is_eligible) || self.budget.is_nearly_used_up() {
             return None;
         }
-        // So that no memory is allocated while shards are locked.
+        // Before the shards are locked.
         let mut decisions = Vec::with_capacity(checks.len());
-        let mut addresses = [Address::default(); MAX_GROUP];
+        let mut addresses = [Address::default(); N];
         let addresses = &mut addresses[..checks.len()];
         for (address, check) in addresses.iter_mut().zip(checks) {
             *address = self.table.address(check.policy, &StoredKey::Text(check.key));
         }
-        let mut shards = LockedShards::all(&self.table, addresses);
-        let mut slots = [SlotIndex::default(); MAX_GROUP];
-        let (mut all_admitted, mut counts_denied) = (true, false);
+        let mut shards = LockedShards::<N>::lock_all(&self.table, addresses);
+        let mut slots = [SlotIndex::default(); N];
+        let mut all_admitted = true;
         for (index, Check { policy, key, cost }) in checks.iter().enumerate() {
             let (shard, address) = (shards.get(index), addresses[index]);
             let slot = shard.find_plain(address.tag, policy, &StoredKey::Text(key))?;
-            let mut earlier = slots[..index].iter().zip(&*addresses);
-            if earlier.any(|earlier| earlier == (&slot, &address)) {
+            let mut others = slots[..index].iter().zip(&*addresses);
+            if others.any(|other| other == (&slot, &address)) {
                 return None;
             }
             slots[index] = slot;
-            let state = &shard.entry(slot)?.state;
-            all_admitted &= admits_plain(policy, state, cost.get(), now);
-            counts_denied |= policy.limits().iter().any(Limit::counts_denied);
+            all_admitted &= admits_plain(policy, &shard.entry(slot)?.state, cost.get(), now);
         }
-        if !all_admitted && counts_denied {
+        if !all_admitted && checks.iter().any(|check| check.policy.counts_denials()) {
             return None;
         }
         decisions.extend((0..checks.len()).map(|index| {
@@ -146,7 +164,7 @@ fn table_address(table: &Table) -> usize {
 }
 
 /// Locks every shard that the groups need, once each, in one global order to prevent deadlocks.
-fn lock_all<'t>(groups: &mut [Group<'_>], tables: &[&'t Table]) -> Vec<MutexGuard<'t, Shard>> {
+fn lock_groups<'t>(groups: &mut [Group<'_>], tables: &[&'t Table]) -> Vec<MutexGuard<'t, Shard>> {
     let mut needed: Vec<_> =
         groups.iter().map(|group| (group.table, group.address.shard)).collect();
     needed.sort_unstable();

@@ -132,7 +132,7 @@ fn a_lock_is_held_for_a_bounded_step() {
     assert!(report.most_bytes_per_lock < 160_000 + 66_000, "{report:?}");
 }
 
-/// Concurrent saves of one store wait for each other. Each shard takes three steps, so without a
+/// Concurrent saves of one store wait for each other. Each shard takes several steps, so without a
 /// lock they would interleave.
 #[test]
 fn two_concurrent_saves_are_both_complete() {

@@ -300,7 +300,7 @@ impl MemoryLimiter {
     }
 
     /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots of
-    /// each shard. Inserting new keys does the same.
+    /// each table: that of all policies, and those of policies with their own `max_keys`. Inserting new keys does the same.
     pub fn sweep(&self, slots: usize) {
         self.0.store.sweep(slots);
     }
