@@ -35,6 +35,12 @@ const OPERATIONS: usize = 6_400;
 
 /// Executes a path, and prints its operations and allocations.
 pub(crate) fn run(path: &Path, allocator: &'static StatsAlloc<System>) -> Result<()> {
+    // The number of shards of a table depends on it.
+    let cpus = std::thread::available_parallelism()?.get();
+    ensure!(
+        cpus == 2,
+        "the counts are those of 2 CPUs, not of {cpus}: run them where CPUs 0 and 1 are available"
+    );
     let mut work = (path.prepare)()?;
     let calls = OPERATIONS.div_ceil(work.operations);
     // Keys become known, and buffers reach their size.
@@ -59,7 +65,6 @@ fn counted_by_callgrind(work: &mut Work, calls: usize) -> Result<()> {
 
 /// Counts a path in a process of its own.
 pub(crate) fn measure(path: &Path) -> Result<Count> {
-    // A table has as many shards as two CPUs need, on every host.
     let mut callgrind = Command::new("taskset");
     callgrind.args(["-c", "0,1", "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     callgrind.arg("--toggle-collect=*counted_by_callgrind*");

@@ -77,7 +77,7 @@ fn two_requests_of_the_same_two_keys_neither_deadlock_nor_share_one_token() {
 #[test]
 fn two_requests_of_known_keys_neither_deadlock_nor_share_one_token() {
     model(|| {
-        // Of these keys, one is in each shard.
+        // Of these keys under this policy, one is in each shard.
         let (store, limit) = (store(128), policy("2/h"));
         assert!(together(&store, &limit, &["a", "c"], None).allowed());
         let other = {
@@ -123,7 +123,8 @@ fn eviction_does_not_reset_a_denied_key() {
     });
 }
 
-/// Each thread holds the lock of one shard while it tries to lock the other: of these keys, one is in each.
+/// Each thread holds the lock of one shard while it tries to lock the other: of these keys under this policy,
+/// one is in each.
 #[test]
 fn checks_that_are_looked_up_together_are_exact_and_end() {
     model(|| {

@@ -301,6 +301,23 @@ fn request_ids_take_at_most_half_and_the_newest_are_remembered() {
     bench.assert_accounted("request ids");
 }
 
+/// Known keys need no memory, but the request ids of their checks do.
+#[test]
+fn request_ids_of_known_keys_evict_other_keys() {
+    let policy = named("api", "1000000/h");
+    let bench = Bench::new(|builder| builder.max_bytes(2 * MIB));
+    for index in 0..40_000 {
+        let _ = bench.check(&policy, &key(index, 8));
+    }
+    for index in 0_u64..20_000 {
+        let id = index.to_le_bytes();
+        let operation = Operation::Check { lease: None };
+        let _ = bench.execute(operation, &policy, b"known", Some(&id));
+        let bytes = bench.store.bytes();
+        assert!(bytes <= 2 * MIB + ALLOWANCE, "{index}: {bytes}");
+    }
+}
+
 #[test]
 fn settlements_are_remembered_while_request_ids_use_up_their_bytes() {
     let bench = Bench::new(|builder| builder.max_bytes(4 * MIB));

@@ -100,8 +100,8 @@ pub fn admits_plain(policy: &Policy, state: &KeyState, cost: u64, now: Timestamp
 
 /// Decides one of several checks of a request under [plain policies](Policy::is_plain), as
 /// [`decide`](crate::decide) does. It is charged if `all_admitted`: if each of them [is
-/// admitted](admits_plain) on its own. Otherwise, none of the policies [counts
-/// denials](Policy::counts_denials).
+/// admitted](admits_plain) on its own. Otherwise, the caller ensures that none of the policies
+/// [counts denials](Policy::counts_denials).
 ///
 /// # Panics
 /// The policy or the state is not plain.

@@ -72,7 +72,8 @@ struct Many {
 }
 
 impl Many {
-    /// Whether a check reads or changes the states of several limits, and nothing else.
+    /// Whether a check reads or changes the states of several limits, and nothing else: reservations do not
+    /// matter to it.
     fn has_limits_only(&self) -> bool {
         self.limits.len() > 1 && self.detached.is_empty() && self.ban == BanState::Clear
     }
@@ -179,7 +180,7 @@ impl KeyState {
     }
 
     /// Whether this is the state of this very [plain policy](Policy::is_plain), and a check reads or changes
-    /// nothing else.
+    /// only the states of its limits.
     #[must_use]
     pub fn is_plain_of(&self, policy: &Policy) -> bool {
         let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));

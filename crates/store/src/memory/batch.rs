@@ -58,9 +58,9 @@ impl MemoryStore {
         if self.budget.usage().keys <= CACHED_BYTES {
             return checks.len().min(MAX_GROUP);
         }
-        let is_plain =
+        let is_single =
             |check: &&Check<'_>| check.policy.is_single_limit() && check.key.len() <= MAX_TEXT_LEN;
-        let count = checks.iter().take(MAX_GROUP).take_while(is_plain).count();
+        let count = checks.iter().take(MAX_GROUP).take_while(is_single).count();
         if count < 2 {
             return 1;
         }
@@ -108,11 +108,11 @@ impl LockedShards<'_, MAX_GROUP> {
         let (mut slots, mut known) = ([SlotIndex::default(); MAX_GROUP], 0);
         for (index, check) in checks.iter().enumerate() {
             let (key, shard) = (StoredKey::Text(check.key), self.get(index));
-            let is_plain = |slot| shard.is_on_fast_path(slot, check.policy, &key);
+            let is_fast = |slot| shard.is_on_fast_path(slot, check.policy, &key);
             slots[index] = match candidates[index] {
-                Some(slot) if is_plain(slot) => slot,
+                Some(slot) if is_fast(slot) => slot,
                 _ => match shard.find(addresses[index].tag, check.policy, &key) {
-                    Some(slot) if is_plain(slot) => slot,
+                    Some(slot) if is_fast(slot) => slot,
                     _ => break,
                 },
             };

@@ -20,7 +20,7 @@ impl<'a, const N: usize> LockedShards<'a, N> {
     }
 
     /// Locks the shards of all checks in ascending order: that of [`lock_groups`](super::transaction), so that
-    /// requests do not wait for each other forever.
+    /// two requests cannot deadlock.
     pub(super) fn lock_all(table: &'a Table, addresses: &[Address]) -> Self {
         let mut order: [usize; N] = std::array::from_fn(|index| index);
         let order = &mut order[..addresses.len()];

@@ -335,8 +335,8 @@ impl MemoryStore {
     }
 
     /// Frees the memory of expired request ids, and of keys that recovered at least a second ago
-    /// among the next `slots` slots of each table. Inserting new keys frees the memory of keys, so
-    /// only an idle process, or one with request ids, needs to call this.
+    /// among the next `slots` slots of each table, at least one of each shard. Inserting new keys
+    /// frees the memory of keys, so only an idle process, or one with request ids, needs to call this.
     pub fn sweep(&self, slots: usize) {
         let now = self.clock.now();
         self.for_each_table(|table| {

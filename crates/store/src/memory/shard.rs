@@ -107,8 +107,8 @@ impl Shard {
         policy: &Policy,
         key: &StoredKey<'_>,
     ) -> bool {
-        let is_plain = |entry: &Entry| entry.is_inline_single_limit(policy, key);
-        self.entry(slot).is_some_and(is_plain) && !self.blocks.contains(policy, key)
+        let is_inline = |entry: &Entry| entry.is_inline_single_limit(policy, key);
+        self.entry(slot).is_some_and(is_inline) && !self.blocks.contains(policy, key)
     }
 
     /// Returns the slot of a key, if its state is [plain](KeyState::is_plain_of) and the key is not blocked.
@@ -119,9 +119,8 @@ impl Shard {
         key: &StoredKey<'_>,
     ) -> Option<SlotIndex> {
         let slot = self.find(tag, policy, key)?;
-        let is_plain = |entry: &Entry| entry.state.is_plain_of(policy);
-        let is_known = self.entry(slot).is_some_and(is_plain);
-        (is_known && !self.blocks.contains(policy, key)).then_some(slot)
+        let is_plain = self.entry(slot).is_some_and(|entry| entry.state.is_plain_of(policy));
+        (is_plain && !self.blocks.contains(policy, key)).then_some(slot)
     }
 
     /// Returns the state in a slot, and the shard's counters, if [the fast path](Self::is_on_fast_path) can
@@ -134,9 +133,9 @@ impl Shard {
         key: &StoredKey<'_>,
     ) -> Option<(&mut KeyState, &mut Anomalies)> {
         let entry = self.slots.get_mut(index_of(slot))?;
-        let is_plain =
+        let is_fast =
             entry.is_inline_single_limit(policy, key) && !self.blocks.contains(policy, key);
-        is_plain.then_some((&mut entry.state, &mut self.counts.anomalies))
+        is_fast.then_some((&mut entry.state, &mut self.counts.anomalies))
     }
 
     /// Returns the state in an occupied slot, and the shard's counters.
@@ -158,8 +157,8 @@ impl Shard {
         policy: &Policy,
         key: &StoredKey<'_>,
     ) -> bool {
-        let is_plain = |entry: &Entry| entry.state.is_single_limit_of(policy);
-        self.entry(slot).is_some_and(is_plain) && !self.blocks.contains(policy, key)
+        let is_single = |entry: &Entry| entry.state.is_single_limit_of(policy);
+        self.entry(slot).is_some_and(is_single) && !self.blocks.contains(policy, key)
     }
 
     /// Changes the state in an occupied slot in its place.

@@ -16,8 +16,8 @@ use crate::sync::{HashState, Mutex, MutexGuard, lock, try_lock};
 
 /// The maximum number of shards of a table.
 pub(super) const MAX_SHARDS: usize = 256;
-/// The maximum number of shards per CPU: so many that threads seldom wait for each other, and so few that the
-/// shards stay in the CPU's caches.
+/// The maximum number of shards per CPU: so many that threads seldom wait for each other, and so few that on
+/// small machines the shards stay in the first-level cache.
 const SHARDS_PER_CPU: usize = 32;
 /// The minimum number of keys per shard.
 const KEYS_PER_SHARD: usize = 64;
@@ -45,11 +45,11 @@ pub(crate) struct Address {
 
 impl Table {
     pub(crate) fn new(bound: usize, budget: &Arc<Budget>) -> Self {
-        static SHARDS: LazyLock<usize> = LazyLock::new(|| {
+        static MAX_COUNT: LazyLock<usize> = LazyLock::new(|| {
             let of_cpus = |cpus: NonZeroUsize| cpus.get().saturating_mul(SHARDS_PER_CPU);
             thread::available_parallelism().map_or(MAX_SHARDS, of_cpus).min(MAX_SHARDS)
         });
-        let count = (bound / KEYS_PER_SHARD).clamp(1, *SHARDS);
+        let count = (bound / KEYS_PER_SHARD).clamp(1, *MAX_COUNT);
         // Round down to a power of two.
         let count = 1 << count.ilog2();
         let shard =

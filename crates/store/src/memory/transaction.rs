@@ -16,7 +16,7 @@ use crate::key::Key;
 use crate::store::Answer;
 use crate::sync::MutexGuard;
 
-/// The checks of most requests that have several: a request of so many needs less memory on the stack.
+/// Most requests with several checks have at most this many, and get smaller arrays on the stack.
 const FEW_CHECKS: usize = 8;
 
 /// All checks of a request on one (policy, key), with the sum of their costs.
@@ -36,29 +36,35 @@ struct Group<'a> {
 
 impl MemoryStore {
     pub(super) fn decide_at(&self, request: &Request<'_>, now: Timestamp) -> Answer {
-        let decisions = match (request.operation, request.checks) {
-            (Operation::Check { lease }, [check]) => {
+        // If the bytes are nearly used up, keys are evicted first, also to make room for a request id.
+        let is_fast = !self.budget.is_nearly_used_up();
+        match (request.operation, request.checks) {
+            (Operation::Check { lease }, [check]) if is_fast => {
                 let Check { policy, key, cost } = *check;
-                Some(vec![self.check_at(now, policy, Key::from_valid(key), cost, || lease)])
+                let decision = self.check_at(now, policy, Key::from_valid(key), cost, || lease);
+                Answer { decisions: vec![decision] }
             }
             (operation, [check]) => {
                 let (policy, key) = (check.policy, StoredKey::new(check.key));
-                Some(vec![self.decide_key(&operation, policy, &key, check.cost.get(), now)])
+                let decision = self.decide_key(&operation, policy, &key, check.cost.get(), now);
+                Answer { decisions: vec![decision] }
             }
-            (Operation::Check { .. }, checks) if checks.len() <= FEW_CHECKS => {
-                self.check_known::<FEW_CHECKS>(checks, now)
+            (Operation::Check { .. }, checks) if is_fast => {
+                let decisions = match checks.len() {
+                    ..=FEW_CHECKS => self.check_known::<FEW_CHECKS>(checks, now),
+                    _ => self.check_known::<MAX_CHECKS>(checks, now),
+                };
+                match decisions {
+                    Some(decisions) => Answer { decisions },
+                    None => self.decide_grouped(request, now),
+                }
             }
-            (Operation::Check { .. }, checks) => self.check_known::<MAX_CHECKS>(checks, now),
-            _ => None,
-        };
-        match decisions {
-            Some(decisions) => Answer { decisions },
-            None => self.decide_groups_of(request, now),
+            _ => self.decide_grouped(request, now),
         }
     }
 
     /// Decides a request with several checks of any kind.
-    fn decide_groups_of(&self, request: &Request<'_>, now: Timestamp) -> Answer {
+    fn decide_grouped(&self, request: &Request<'_>, now: Timestamp) -> Answer {
         self.reclaim(&request.operation, request.checks.len(), now);
         let own_tables: Vec<_> = request
             .checks
@@ -93,7 +99,7 @@ impl MemoryStore {
     ) -> Option<Vec<Decision>> {
         let is_eligible =
             |check: &Check<'_>| check.policy.is_plain() && check.key.len() <= MAX_TEXT_LEN;
-        if !checks.iter().all(is_eligible) || self.budget.is_nearly_used_up() {
+        if !checks.iter().all(is_eligible) {
             return None;
         }
         // Before the shards are locked.

@@ -299,8 +299,9 @@ impl MemoryLimiter {
         Ok(listed.merge(decisions, self.now()))
     }
 
-    /// Frees the memory of keys that recovered at least a second ago, among the next `slots` slots of
-    /// each table: that of all policies, and those of policies with their own `max_keys`. Inserting new keys does the same.
+    /// Frees the memory of expired request ids, and of keys that recovered at least a second ago, among
+    /// the next `slots` slots of each table, at least one of each shard. Policies with their own
+    /// `max_keys` have tables of their own. Inserting new keys does the same.
     pub fn sweep(&self, slots: usize) {
         self.0.store.sweep(slots);
     }
