@@ -119,6 +119,12 @@ impl KeyState {
         self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy) || p.limits() == policy.limits())
     }
 
+    /// Whether the key was last charged under this very policy, not only an equal one.
+    #[inline]
+    fn is_of_version(&self, policy: &Policy) -> bool {
+        self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy))
+    }
+
     /// The policy that the key was last charged under.
     #[must_use]
     pub fn policy(&self) -> Option<&Policy> {
@@ -169,8 +175,7 @@ impl KeyState {
     #[must_use]
     #[inline]
     pub fn is_single_limit_of(&self, policy: &Policy) -> bool {
-        matches!(self.states, States::One(_))
-            && self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy))
+        matches!(self.states, States::One(_)) && self.is_of_version(policy)
     }
 
     /// The state of the only limit, if there is nothing else.
@@ -183,8 +188,7 @@ impl KeyState {
     /// only the states of its limits.
     #[must_use]
     pub fn is_plain_of(&self, policy: &Policy) -> bool {
-        let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
-        is_own
+        self.is_of_version(policy)
             && match &self.states {
                 States::One(_) => true,
                 States::Many(many) => many.has_limits_only(),
@@ -194,7 +198,7 @@ impl KeyState {
     /// The states of this policy's limits, if they are several and a check reads or changes nothing else.
     #[inline]
     pub(crate) fn few_limits_mut(&mut self, policy: &Policy) -> Option<&mut [LimitState]> {
-        let is_own = self.policy.as_ref().is_some_and(|p| p.ptr_eq(policy));
+        let is_own = self.is_of_version(policy);
         match &mut self.states {
             States::Many(many) if is_own && many.has_limits_only() => Some(&mut many.limits),
             _ => None,

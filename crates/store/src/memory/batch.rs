@@ -72,8 +72,8 @@ impl MemoryStore {
         for (address, check) in addresses.iter_mut().zip(checks) {
             *address = self.table.address(check.policy, &StoredKey::Text(check.key));
         }
-        let mut shards = LockedShards::try_lock_first(&self.table, addresses);
-        let checks = &checks[..shards.count];
+        let (mut shards, count) = LockedShards::try_lock_first(&self.table, addresses);
+        let checks = &checks[..count];
         let (slots, known) = shards.find_slots(checks, addresses);
         let now = self.clock.now();
         // The range has an exact length, so that each decision is written directly into the vector.
@@ -98,7 +98,7 @@ impl LockedShards<'_, MAX_GROUP> {
         addresses: &[Address],
     ) -> ([SlotIndex; MAX_GROUP], usize) {
         let mut candidates = [None; MAX_GROUP];
-        for (index, Address { tag, .. }) in addresses[..self.count].iter().enumerate() {
+        for (index, Address { tag, .. }) in addresses[..checks.len()].iter().enumerate() {
             candidates[index] = self.get(index).first_candidate(*tag);
         }
         for (index, slot) in candidates.iter().enumerate() {

@@ -10,13 +10,11 @@ pub(super) struct LockedShards<'a, const N: usize> {
     guards: [Option<MutexGuard<'a, Shard>>; N],
     /// The position of the guard of each check.
     owners: [usize; N],
-    /// The number of checks whose shards are locked.
-    pub(super) count: usize,
 }
 
 impl<'a, const N: usize> LockedShards<'a, N> {
     const fn empty() -> Self {
-        LockedShards { guards: [const { None }; N], owners: [0; N], count: 0 }
+        LockedShards { guards: [const { None }; N], owners: [0; N] }
     }
 
     /// Locks the shards of all checks in ascending order: that of [`lock_groups`](super::transaction), so that
@@ -38,14 +36,14 @@ impl<'a, const N: usize> LockedShards<'a, N> {
             shards.owners[*index] = owner;
             last = Some((shard, owner));
         }
-        shards.count = addresses.len();
         shards
     }
 
     /// Locks the shard of the first check, and those of the next ones up to one that is locked by
     /// another thread: waiting for it with other locks held could deadlock, and would hold up others.
-    pub(super) fn try_lock_first(table: &'a Table, addresses: &[Address]) -> Self {
-        let mut shards = LockedShards::empty();
+    /// Returns also the number of checks whose shards are locked.
+    pub(super) fn try_lock_first(table: &'a Table, addresses: &[Address]) -> (Self, usize) {
+        let (mut shards, mut count) = (LockedShards::empty(), 0);
         // The position of the first check of each shard.
         let mut first_checks = [u8::MAX; MAX_SHARDS];
         for (index, Address { shard, .. }) in (0..).zip(addresses) {
@@ -63,9 +61,9 @@ impl<'a, const N: usize> LockedShards<'a, N> {
                 shards.guards[index] = guard;
             }
             shards.owners[index] = owner;
-            shards.count = index + 1;
+            count = index + 1;
         }
-        shards
+        (shards, count)
     }
 
     #[expect(clippy::expect_used, reason = "callers pass the position of a check that is locked")]

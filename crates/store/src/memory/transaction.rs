@@ -50,14 +50,11 @@ impl MemoryStore {
                 Answer { decisions: vec![decision] }
             }
             (Operation::Check { .. }, checks) if is_fast => {
-                let decisions = match checks.len() {
+                let answer = match checks.len() {
                     ..=FEW_CHECKS => self.check_known::<FEW_CHECKS>(checks, now),
                     _ => self.check_known::<MAX_CHECKS>(checks, now),
                 };
-                match decisions {
-                    Some(decisions) => Answer { decisions },
-                    None => self.decide_grouped(request, now),
-                }
+                answer.unwrap_or_else(|| self.decide_grouped(request, now))
             }
             _ => self.decide_grouped(request, now),
         }
@@ -92,11 +89,7 @@ impl MemoryStore {
 
     /// Decides several checks, at most `N`, if their policies are [plain](Policy::is_plain), and their keys known,
     /// different, short, and not blocked. Otherwise returns `None` and changes nothing.
-    fn check_known<const N: usize>(
-        &self,
-        checks: &[Check<'_>],
-        now: Timestamp,
-    ) -> Option<Vec<Decision>> {
+    fn check_known<const N: usize>(&self, checks: &[Check<'_>], now: Timestamp) -> Option<Answer> {
         let is_eligible =
             |check: &Check<'_>| check.policy.is_plain() && check.key.len() <= MAX_TEXT_LEN;
         if !checks.iter().all(is_eligible) {
@@ -131,7 +124,7 @@ impl MemoryStore {
                 check_plain(policy, state, cost.get(), all_admitted, now, anomalies)
             })
         }));
-        Some(decisions)
+        Some(Answer { decisions })
     }
 }
 
